@@ -89,13 +89,13 @@ class E8M0 {
  public:
   static constexpr E8M0 from_bits(std::uint8_t bits) { return E8M0(bits); }
 
-  // The smallest power of two >= v, for v >= 0: at least 2^-127 (also for 0), at most 2^127 (also
-  // for Inf). NaN gives NaN.
+  // The smallest power of two >= |v|: at least 2^-127 (also for 0), at most 2^127 (also for Inf).
+  // NaN gives NaN.
   static constexpr E8M0 round_up(double v) {
     if (v != v) return from_bits(0xff);
     const auto bits = std::bit_cast<std::uint64_t>(v);
     const bool is_power = (bits << 12) == 0;
-    const int exponent = static_cast<int>(bits >> 52) - 1023 + (is_power ? 0 : 1);
+    const int exponent = (static_cast<int>(bits >> 52) & 0x7ff) - 1023 + (is_power ? 0 : 1);
     return from_bits(static_cast<std::uint8_t>(std::clamp(exponent, -127, 127) + 127));
   }
 
