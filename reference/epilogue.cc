@@ -1,0 +1,68 @@
+#include "reference/epilogue.h"
+
+#include <bit>
+#include <cmath>
+
+#include "reference/formats.h"
+
+namespace samebits::reference {
+namespace {
+
+bool is_fp8(OutputType type) { return type == OutputType::kE4M3 || type == OutputType::kE5M2; }
+
+template <class F>
+F to(float value, Overflow overflow) {
+  return F::round(value, Rounding::kNearestEven, overflow);
+}
+
+}  // namespace
+
+float Epilogue::operator()(float u, float c, float bias) const {
+  const auto plus_bias = [&](float value) { return has_bias ? value + bias : value; };
+  const auto store = [&](float value) {
+    return cast(is_fp8(output) ? value * scale_d : value, output);
+  };
+  const float product = factor * u;
+  if (split_k) return store(plus_bias(std::fma(beta, beta == 0 ? 0.0f : c, product)));
+
+  const bool accumulates_in_place = beta == 1 && in_place;
+  if (beta != 0 && !accumulates_in_place) {
+    return store(plus_bias(std::fma(factor, u, beta * c)));
+  }
+  const float value = plus_bias(adds_zero ? product + 0.0f : product);
+  return accumulates_in_place ? store(c + store(value)) : store(value);
+}
+
+float cast(float value, OutputType type) {
+  switch (type) {
+    case OutputType::kFP32:
+      break;
+    case OutputType::kBF16:
+      return to<BF16>(value, Overflow::kToInfinityOrNan).value();
+    case OutputType::kFP16:
+      return to<FP16>(value, Overflow::kToInfinityOrNan).value();
+    case OutputType::kE4M3:
+      return to<E4M3>(value, Overflow::kSaturate).value();
+    case OutputType::kE5M2:
+      return to<E5M2>(value, Overflow::kSaturate).value();
+  }
+  return std::isnan(value) ? kCanonicalNan : value;
+}
+
+std::uint32_t output_bits(float value, OutputType type) {
+  switch (type) {
+    case OutputType::kFP32:
+      break;
+    case OutputType::kBF16:
+      return to<BF16>(value, Overflow::kToInfinityOrNan).bits();
+    case OutputType::kFP16:
+      return to<FP16>(value, Overflow::kToInfinityOrNan).bits();
+    case OutputType::kE4M3:
+      return to<E4M3>(value, Overflow::kSaturate).bits();
+    case OutputType::kE5M2:
+      return to<E5M2>(value, Overflow::kSaturate).bits();
+  }
+  return std::bit_cast<std::uint32_t>(std::isnan(value) ? kCanonicalNan : value);
+}
+
+}  // namespace samebits::reference
