@@ -1,12 +1,13 @@
-# samebits_add_test(NAME LABELS label... [SOURCES file...] [LIBS lib...])
+# samebits_add_test(NAME LABELS label... [SOURCES file...] [LIBS lib...] [TIMEOUT seconds] [EXHAUSTIVE])
 #
 # One executable and one ctest entry a test file (NAME.cc unless SOURCES says otherwise). The shared main returns 77
-# where every test was skipped, so that a skip is seen and cannot hide a failure.
+# where every test was skipped, so that a skip is seen and cannot hide a failure. EXHAUSTIVE adds the entry
+# NAME_exhaustive, label `exhaustive`: the same executable with SAMEBITS_EXHAUSTIVE=1 in its environment.
 function(samebits_add_test name)
   if(NOT SAMEBITS_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "EXHAUSTIVE" "TIMEOUT" "LABELS;SOURCES;LIBS" ${ARGN})
   if(NOT arg_SOURCES)
     set(arg_SOURCES ${name}.cc)
   endif()
@@ -18,6 +19,11 @@ function(samebits_add_test name)
   target_compile_definitions(${name} PRIVATE SAMEBITS_CORPORA="${PROJECT_SOURCE_DIR}/corpora")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT})
+  if(arg_EXHAUSTIVE)
+    add_test(NAME ${name}_exhaustive COMMAND ${name})
+    set_tests_properties(${name}_exhaustive PROPERTIES
+      LABELS exhaustive ENVIRONMENT SAMEBITS_EXHAUSTIVE=1 SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT})
+  endif()
 endfunction()
 
 if(SAMEBITS_TESTS)

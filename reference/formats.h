@@ -158,26 +158,26 @@ constexpr auto Minifloat<kExponentBits, kMantissaBits, kHasInfinity>::round(doub
 template <int kExponentBits, int kMantissaBits, bool kHasInfinity>
 constexpr auto Minifloat<kExponentBits, kMantissaBits, kHasInfinity>::saturate(float v) -> Minifloat
     requires(kMantissaBits < 4) {
-  constexpr auto bits_of = [](float f) { return std::bit_cast<std::uint32_t>(f); };
-  const std::uint32_t sign = (bits_of(v) >> 24) & kSign;
-  const std::uint32_t magnitude = bits_of(v) & 0x7fffffff;
-  const std::uint32_t clamped = std::min(magnitude, bits_of(max().value()));
+  // Signed integers, masks and no conditions, so that a loop over this becomes vector code.
+  constexpr auto bits_of = [](float f) { return std::bit_cast<std::int32_t>(f); };
+  constexpr std::int32_t kExponent = 0x7f800000;
+  constexpr std::int32_t kMinBinade = bits_of(min_normal().value());
+  constexpr std::int32_t kMaxBinade = bits_of(max().value()) & kExponent;
+  const std::int32_t magnitude = bits_of(v) & 0x7fffffff;
+  const std::int32_t clamped = std::min(magnitude, bits_of(max().value()));
 
-  // Normal: add just under half a step, or half where the code below is odd, drop the low bits, and
-  // move from FP32's bias to this one.
+  // As in round(), a code is its binade's first code plus a count of steps. The count comes from
+  // one FP32 sum with the power of two whose ulp is the step: the sum rounds to nearest even by
+  // itself.
   constexpr int kDropped = 23 - kMantissaBits;
-  const std::uint32_t odd = (clamped >> kDropped) & 1;
-  const std::uint32_t rounded = (clamped + ((1u << (kDropped - 1)) - 1) + odd) >> kDropped;
-  const std::uint32_t normal = rounded - ((127 - kBias) << kMantissaBits);
+  const std::int32_t binade = std::clamp(magnitude & kExponent, kMinBinade, kMaxBinade);
+  const auto aligner = std::bit_cast<float>(binade + (kDropped << 23));
+  const std::int32_t steps = bits_of(std::bit_cast<float>(clamped) + aligner) - bits_of(aligner);
+  const std::int32_t code = ((binade - kMinBinade) >> kDropped) + steps;
 
-  // Subnormal: an FP32 sum with a number whose ulp is the step rounds to nearest even by itself.
-  constexpr auto kAligner = static_cast<float>(power_of_two(kMinExponent - kMantissaBits + 23));
-  const std::uint32_t subnormal =
-      bits_of(std::bit_cast<float>(clamped) + kAligner) - bits_of(kAligner);
-
-  const bool is_normal = clamped >= bits_of(min_normal().value());
-  const std::uint32_t code = sign | (is_normal ? normal : subnormal);
-  return Minifloat(static_cast<int>(magnitude > 0x7f800000 ? kMagnitude : code));
+  const std::int32_t nan_mask = (kExponent - magnitude) >> 31;  // all ones for NaN, else 0
+  const std::int32_t sign = (bits_of(v) >> 24) & kSign & ~nan_mask;
+  return Minifloat(sign | code | (nan_mask & kMagnitude));
 }
 
 }  // namespace samebits::reference
