@@ -1,0 +1,20 @@
+#include "harness/core/delayed_scaling.h"
+
+#include <algorithm>
+
+#include "reference/scale.h"
+
+namespace samebits {
+
+void DelayedScaling::record(float amax) { history_.front() = std::max(history_.front(), amax); }
+
+void DelayedScaling::update(const Recipe& recipe) {
+  const float amax =
+      recipe.most_recent ? history_.front() : *std::max_element(history_.begin(), history_.end());
+  const auto format = format_ == DType::kF8E5M2 ? reference::Fp8::kE5M2 : reference::Fp8::kE4M3;
+  scale_ = reference::delayed_scale(amax, format, recipe.margin, scale_);
+  std::rotate(history_.begin(), history_.begin() + 1, history_.end());
+  history_.front() = 0;
+}
+
+}  // namespace samebits
