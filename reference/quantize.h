@@ -23,7 +23,7 @@ BlockGrid block_grid(Granularity granularity, Eigen::Index rows, Eigen::Index co
 
 struct QuantizeSpec {
   Granularity granularity = Granularity::kTensor;
-  ScaleRule rule;  // not read by k1x32 except rule.format, nor where given_scale is set
+  ScaleRule rule{};  // not read by k1x32 except rule.format, nor where given_scale is set
   const float* given_scale = nullptr;  // delayed scaling: cast with this scale (kTensor only)
   int threads = 1;
 };
