@@ -16,26 +16,8 @@ void require(bool holds, const char* reason) {
 }
 
 void check_scales(const Quantized& q) {
-  const auto blocks = [](Index size, Index block) { return (size + block - 1) / block; };
-  const Index rows = q.codes.rows(), k = q.codes.cols();
-  Index scale_rows = rows, scale_cols = 1;
-  switch (q.granularity) {
-    case Granularity::kTensor:
-      scale_rows = 1;
-      break;
-    case Granularity::kRow:
-      break;
-    case Granularity::k1x128:
-      scale_cols = blocks(k, 128);
-      break;
-    case Granularity::k128x128:
-      scale_rows = blocks(rows, 128), scale_cols = blocks(k, 128);
-      break;
-    case Granularity::k1x32:
-      scale_cols = blocks(k, 32);
-      break;
-  }
-  require(q.scale_inv.rows() == scale_rows && q.scale_inv.cols() == scale_cols,
+  const BlockGrid grid = block_grid(q.granularity, q.codes.rows(), q.codes.cols());
+  require(q.scale_inv.rows() == grid.rows && q.scale_inv.cols() == grid.cols,
           "the scales do not have the shape of their granularity");
 }
 

@@ -1,4 +1,5 @@
-// fprop, dgrad and wgrad of one linear layer under a recipe: an oracle for the engine, with no cache in it.
+// fprop, dgrad and wgrad of one linear layer under a recipe: an oracle for the engine, with no
+// cache in it.
 #pragma once
 
 #include "reference/gemm.h"
@@ -13,8 +14,8 @@ struct LinearRecipe {
   bool hybrid = false;  // the incoming gradient is E5M2
 };
 
-// x [tokens, in], w [out, in], dy [tokens, out], bias [out] or null, main_grad [out, in] (FP32, accumulated into).
-// `types` are what x, w and dy were stored as.
+// x [tokens, in], w [out, in], dy [tokens, out], bias [out] or null, main_grad [out, in] (FP32,
+// accumulated into). `types` are what x, w and dy were stored as.
 struct LinearInputs {
   Matrix x, w, dy;
   const Eigen::VectorXf* bias = nullptr;
@@ -27,7 +28,7 @@ struct LinearOutputs {
   Matrix dw;  // [out, in], FP32: beta * main_grad + dw, in place
 };
 
-LinearOutputs linear(const LinearInputs& in, const LinearRecipe& recipe, const Matrix& main_grad, float beta,
-                     int threads = 1);
+LinearOutputs linear(const LinearInputs& in, const LinearRecipe& recipe, const Matrix& main_grad,
+                     float beta, int threads = 1);
 
 }  // namespace samebits::reference
