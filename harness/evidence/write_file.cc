@@ -97,6 +97,11 @@ void write_file_parts(const fs::path& path, std::span<const std::span<const std:
   sync_directory(target);
 }
 
+void require_writable_file(const fs::path& path) {
+  const fs::path target = final_target(path);
+  const AsideFile probe(target);
+}
+
 void write_file(const fs::path& path, std::span<const std::byte> bytes) {
   write_file_parts(path, {&bytes, 1});
 }

@@ -15,6 +15,10 @@ namespace samebits::evidence {
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file(const std::filesystem::path& path, std::string_view text);
 
+// Throws the Error that write_file would, as far as it can be known beforehand, and leaves nothing
+// behind: what cannot be written should not cost a long run first.
+void require_writable_file(const std::filesystem::path& path);
+
 // The parts one behind the other, so that large tensors need not be copied together first.
 void write_file_parts(const std::filesystem::path& path,
                       std::span<const std::span<const std::byte>> parts);

@@ -1,0 +1,18 @@
+// The backends that this build has. CMake picks the registration file: with or without CUDA.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "harness/core/backend.h"
+
+namespace samebits::cli {
+
+// The backend of this name, "reference" or "cuda". Throws Error, with the reason, where it is not
+// to be had.
+std::unique_ptr<Backend> make_backend(const std::string& name, int threads);
+
+// The backend that `--backend auto` takes.
+std::string best_backend();
+
+}  // namespace samebits::cli

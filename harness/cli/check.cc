@@ -1,0 +1,227 @@
+// samebits check CHECKPOINT: the differential check of a saved checkpoint.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "harness/checkpoint/linear_layers.h"
+#include "harness/cli/backends.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/environment.h"
+#include "harness/cli/terminal.h"
+#include "harness/core/error.h"
+#include "harness/core/printable.h"
+#include "harness/core/scenario.h"
+#include "harness/evidence/trace_writer.h"
+#include "harness/evidence/write_file.h"
+#include "harness/report/json.h"
+#include "harness/report/text.h"
+
+namespace samebits::cli {
+namespace {
+
+struct CheckOptions {
+  std::string checkpoint;
+  std::string recipe = "block";
+  std::string scale, formats;  // empty: the recipe's default
+  std::string scenario = "train";
+  std::string main_grad = "accumulate";
+  std::string arms, backend = "auto";
+  int microbatches = 4, steps = 2;
+  std::optional<std::int64_t> tokens;
+  std::vector<std::string> layers;
+  std::string inputs;
+  std::uint64_t seed = 0;
+  std::optional<float> lr;
+  int threads = 0;
+  std::string json, trace;
+};
+
+Recipe make_recipe(const CheckOptions& options) {
+  Recipe recipe = Recipe::defaults(*recipe_from_name(options.recipe));
+  if (!options.scale.empty()) {
+    if (recipe.kind == RecipeKind::kMx || recipe.kind == RecipeKind::kDelayed) {
+      throw Error("--scale goes with the recipes current and block, not with " + options.recipe);
+    }
+    recipe.power_of_two = options.scale == "pow2";
+  }
+  if (!options.formats.empty()) recipe.hybrid = options.formats == "hybrid";
+  return recipe;
+}
+
+std::pair<Arm, Arm> make_arms(const CheckOptions& options) {
+  if (options.arms.empty()) {
+    const std::string backend = options.backend == "auto" ? best_backend() : options.backend;
+    return {{backend, false}, {backend, true}};
+  }
+  const auto comma = options.arms.find(',');
+  if (comma == std::string::npos) throw Error("--arms takes two arms, A,B");
+  return {parse_arm(options.arms.substr(0, comma)), parse_arm(options.arms.substr(comma + 1))};
+}
+
+std::string describe_inputs(const std::vector<CheckedLayer>& layers, const CheckOptions& options) {
+  std::size_t x = 0, dy = 0;
+  for (const CheckedLayer& checked : layers) {
+    x += checked.inputs.x.has_value();
+    dy += checked.inputs.dy.has_value();
+  }
+  const std::string made = "made from seed " + std::to_string(options.seed);
+  if (options.inputs.empty()) return made;
+  return fmt::format("{}: x captured for {} of {} layers, dy for {}; the rest {}",
+                     printable(options.inputs), x, layers.size(), dy, made);
+}
+
+report::Scope make_scope(const CheckOptions& options, const Invocation& invocation,
+                         const CheckRequest& request,
+                         std::vector<checkpoint::SkippedLayer> skipped) {
+  report::Scope scope;
+  scope.command = shell_line(invocation.arguments);
+  std::vector<std::string> repeat = invocation.arguments;
+  const auto is_seed = [](const std::string& argument) { return argument.starts_with("--seed"); };
+  if (std::none_of(repeat.begin(), repeat.end(), is_seed)) {
+    repeat.insert(repeat.end(), {"--seed", std::to_string(options.seed)});
+  }
+  scope.repeat = shell_line(repeat);
+  scope.checkpoint = printable(options.checkpoint);
+  scope.inputs = describe_inputs(request.layers, options);
+  scope.seed = options.seed;
+  scope.skipped = std::move(skipped);
+  scope.environment = environment();
+  return scope;
+}
+
+// What cannot be written must not cost a run first.
+void require_outputs(const CheckOptions& options) {
+  if (!options.json.empty()) evidence::require_writable_file(options.json);
+  if (!options.trace.empty()) evidence::require_writable_directory(options.trace);
+}
+
+void write_outputs(const CheckOptions& options, const CheckRequest& request,
+                   const CheckResult& result, const report::Scope& scope) {
+  if (!options.trace.empty()) {
+    evidence::StoredTrace a{&result.a, &request.program, scope.environment, {}};
+    evidence::StoredTrace b{&result.b, &request.program, scope.environment, {}};
+    if (result.first) {
+      a.payload = result.first->a;
+      b.payload = result.first->b;
+    }
+    evidence::write_traces(options.trace, {{"a", a}, {"b", b}});
+  }
+  if (!options.json.empty()) {
+    evidence::write_file(options.json, report::json_report(request, result, scope));
+  }
+}
+
+int exit_status(const CheckResult& result) {
+  switch (result.outcome) {
+    case Outcome::kSame:
+      return result.has_error() ? kDifferent : kSame;
+    case Outcome::kDifferent:
+      return kDifferent;
+    case Outcome::kNotReproducible:
+      return kNotReproducible;
+    case Outcome::kNotComparable:
+      break;
+  }
+  return kTrouble;
+}
+
+int run_check_command(const CheckOptions& options, const Invocation& invocation) {
+  CheckRequest request;
+  const MainGrad main_grad =
+      options.main_grad == "accumulate" ? MainGrad::kAccumulate : MainGrad::kOverwriteFirst;
+  request.program = make_scenario(options.scenario, make_recipe(options), main_grad, options.steps,
+                                  options.microbatches);
+  std::tie(request.a, request.b) = make_arms(options);
+  request.learning_rate = options.lr;
+  request.threads = options.threads;
+  for (const Arm& arm : {request.a, request.b}) make_backend(arm.backend, options.threads);
+
+  const auto source = checkpoint::open_checkpoint(options.checkpoint);
+  auto selection = checkpoint::select_linear_layers(*source, options.layers);
+  const auto captured =
+      options.inputs.empty() ? nullptr : checkpoint::open_checkpoint(options.inputs);
+  request.layers = checkpoint::with_inputs(std::move(selection.layers), captured.get(),
+                                           {options.seed, options.tokens});
+  require_outputs(options);
+
+  const report::Scope scope =
+      make_scope(options, invocation, request, std::move(selection.skipped));
+  fmt::print("{}", report::text_scope(request, scope));
+  std::fflush(stdout);
+  CheckResult result;
+  {
+    ProgressBar bar;
+    result = run_check(request, make_backend, [&bar](double done) { bar.show(done); });
+  }
+  write_outputs(options, request, result, scope);
+  fmt::print("{}", report::text_verdict(request, result, scope, wants_color()));
+  return exit_status(result);
+}
+
+std::vector<std::string> scenario_names() {
+  std::vector<std::string> names;
+  for (const ScenarioRow& row : scenarios()) names.emplace_back(row.name);
+  return names;
+}
+
+std::string scenario_help() {
+  std::string text = "Scenarios:\n";
+  for (const ScenarioRow& row : scenarios())
+    text += fmt::format("  {:18} {}\n", row.name, row.what);
+  return text;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App& check =
+      *app.add_subcommand("check", "Run the differential check of a saved checkpoint");
+  check.add_option("CHECKPOINT", options->checkpoint, "a safetensors file")->required();
+  check.add_option("--recipe", options->recipe, "FP8 recipe")
+      ->check(CLI::IsMember({"current", "block", "mx", "delayed"}))
+      ->capture_default_str();
+  check.add_option("--scale", options->scale, "current, block: FP32 scales or powers of two")
+      ->check(CLI::IsMember({"fp32", "pow2"}));
+  check.add_option("--formats", options->formats, "E4M3 everywhere, or E5M2 for gradients")
+      ->check(CLI::IsMember({"e4m3", "hybrid"}));
+  check.add_option("--scenario", options->scenario, "how the loop drives caching, see below")
+      ->check(CLI::IsMember(scenario_names()))
+      ->capture_default_str();
+  auto* arms = check.add_option("--arms", options->arms,
+                                "A,B: compare B against A (reference/uncached, ...)");
+  check.add_option("--backend", options->backend, "the uncached and cached arms of this backend")
+      ->check(CLI::IsMember({"auto", "reference", "cuda"}))
+      ->capture_default_str()
+      ->excludes(arms);
+  check.add_option("--main-grad", options->main_grad, "what True does to gradient accumulation")
+      ->check(CLI::IsMember({"accumulate", "overwrite-first"}))
+      ->capture_default_str();
+  check.add_option("--microbatches", options->microbatches, "a step")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  check.add_option("--steps", options->steps, "optimizer steps")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  check.add_option("--tokens", options->tokens,
+                   "a microbatch, a multiple of 16 [64, or as captured]");
+  check.add_option("--layers", options->layers, "only layers that match this glob (repeatable)")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  check.add_option("--inputs", options->inputs,
+                   "safetensors with <layer>.x, <layer>.dy [slices, tokens, features]");
+  check.add_option("--seed", options->seed, "of inputs and targets that are not captured")
+      ->capture_default_str();
+  check.add_option("--lr", options->lr, "learning rate [2^-4 * max|w| / max|main_grad|]");
+  check.add_option("--threads", options->threads, "0: all cores")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  check.add_option("--json", options->json, "write the report as JSON");
+  check.add_option("--trace", options->trace, "write both traces into this new folder");
+  check.footer(scenario_help());
+  check.callback([options, &invocation] {
+    invocation.run = [options, &invocation] { return run_check_command(*options, invocation); };
+  });
+}
+
+}  // namespace samebits::cli

@@ -1,0 +1,29 @@
+// What the terminal can show.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace samebits::cli {
+
+bool wants_color();  // standard output is a terminal and NO_COLOR is not set
+
+// A bar on standard error, drawn only where that is a terminal and the work takes a while.
+class ProgressBar {
+ public:
+  ProgressBar();
+  ~ProgressBar();  // wipes the bar
+  void show(double done);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool on_;
+  bool drawn_ = false;
+  Clock::time_point start_, last_;
+};
+
+// The arguments as one line that a shell reads back to the same arguments.
+std::string shell_line(const std::vector<std::string>& arguments);
+
+}  // namespace samebits::cli
