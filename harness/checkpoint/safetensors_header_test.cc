@@ -208,5 +208,32 @@ TEST(SafetensorsHeader, DeepNestingIsRefusedAtItsFirstStep) {
   EXPECT_EQ(refusal(repeated("{\"w\":", 1'000'000), 0), "tensor w: unknown key \"w\"");
 }
 
+// Accepted or refused, never anything else; what is accepted still covers the data exactly.
+TEST(SafetensorsHeader, WithAnyOneByteChangedIsRefusedOrStaysInsideTheData) {
+  const std::string json =
+      R"({"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
+      R"("b":{"dtype":"U8","shape":[1],"data_offsets":[8,9]}}  )";
+  int accepted = 0, refused = 0;
+  for (std::size_t place = 0; place < json.size(); ++place) {
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string changed = json;
+      changed[place] = static_cast<char>(byte);
+      try {
+        std::uint64_t covered = 0;
+        for (const HeaderTensor& tensor : parse_safetensors_header(changed, 9).tensors) {
+          EXPECT_LE(tensor.begin + tensor.entry.byte_count, 9u) << changed;
+          covered += tensor.entry.byte_count;
+        }
+        EXPECT_EQ(covered, 9u) << changed;
+        ++accepted;
+      } catch (const Error&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(accepted, 500);  // other names and metadata, I8 or I32 for U8 or F32
+  EXPECT_GT(refused, 20'000);
+}
+
 }  // namespace
 }  // namespace samebits::checkpoint

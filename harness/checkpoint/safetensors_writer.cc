@@ -40,23 +40,30 @@ std::string quoted(const std::string& text) {
   }
 }
 
+// "NAME":VALUE behind what `members` has.
+void append_member(std::string& members, const std::string& name, const std::string& value) {
+  if (!members.empty()) members += ',';
+  members += quoted(name);
+  members += ':';
+  members += value;
+}
+
 // Put together by hand because a JSON tree would sort the keys, or take quadratic time not to.
 std::string json_of(const std::vector<const NamedTensor*>& order,
                     const std::map<std::string, std::string>& metadata) {
-  std::string pairs;
-  for (const auto& [key, value] : metadata) {
-    pairs += (pairs.empty() ? "" : ",") + quoted(key) + ":" + quoted(value);
-  }
-  std::string members = metadata.empty() ? "" : "\"__metadata__\":{" + pairs + "}";
+  std::string pairs, members;
+  for (const auto& [key, value] : metadata) append_member(pairs, key, quoted(value));
+  if (!metadata.empty()) append_member(members, "__metadata__", "{" + pairs + "}");
+
   std::uint64_t begin = 0;
-  for (const auto* tensor : order) {
-    const auto& [name, value] = *tensor;
-    check_tensor(name, value);
-    const std::uint64_t end = begin + value.bytes.size();
-    members += (members.empty() ? "" : ",") + quoted(name) + ":{\"dtype\":\"" +
-               std::string(dtype_name(value.dtype)) +
-               "\",\"shape\":" + nlohmann::json(value.shape).dump() + ",\"data_offsets\":[" +
-               std::to_string(begin) + "," + std::to_string(end) + "]}";
+  for (const auto* named : order) {
+    const auto& [name, tensor] = *named;
+    check_tensor(name, tensor);
+    const std::uint64_t end = begin + tensor.bytes.size();
+    const std::string dtype(dtype_name(tensor.dtype)), shape = nlohmann::json(tensor.shape).dump();
+    append_member(members, name,
+                  "{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" +
+                      std::to_string(begin) + "," + std::to_string(end) + "]}");
     begin = end;
   }
   return "{" + members + "}";
