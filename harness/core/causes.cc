@@ -22,7 +22,7 @@ class CauseFinder {
     b_event_ = &b_.events[event];
     different_ = &different;
     if (!different.empty()) {
-      if (const auto found = cause()) record(*found, event);
+      if (const auto found = find()) record(*found, event);
       differed_before_.insert(a_event_->key.layer);
     }
     remember_rowwise();
@@ -33,6 +33,10 @@ class CauseFinder {
  private:
   using OperandKey =
       std::tuple<std::string, int, int, std::string>;  // layer, step, microbatch, operand
+  struct Found {
+    Cause cause;
+    std::size_t tensor;  // that it shows in: an earlier one may differ for an older reason
+  };
 
   // Whether the event's tensor of this name differs; false where it has none.
   bool differs(const std::string& name) const { return index_of(name, true).has_value(); }
@@ -50,15 +54,28 @@ class CauseFinder {
     return {a_event_->key.layer, a_event_->key.step, a_event_->key.microbatch, name};
   }
 
-  std::optional<Cause> cause() const {
+  std::optional<Found> find() const {
     const bool first = !differed_before_.count(a_event_->key.layer);
-    if (differs("x") || (first && differs("dy"))) return Cause::kInputsDiffer;
-    if (const auto found = weight_cause()) return found;
-    if (const auto found = operand_cause()) return found;
-    if (const auto found = accumulation_cause()) return found;
-    if (const auto found = result_cause(first)) return found;
-    if (first) return Cause::kGemmArithmetic;  // nothing before it can explain it
+    if (differs("x")) return at(Cause::kInputsDiffer, "x");
+    if (first && differs("dy")) return at(Cause::kInputsDiffer, "dy");
+    if (const auto cause = weight_cause()) return at(*cause, "weight");
+    for (const std::string name : {"x", "dy"}) {
+      if (const auto cause = operand_cause(name)) return at(*cause, name);
+    }
+    if (accumulation_mode()) return at(Cause::kAccumulationMode, "main_grad");
+    if (const auto cause = result_cause(first)) return Found{*cause, *different_->begin()};
+    // An operand, and nothing recorded before it explains why.
+    if (first) return Found{Cause::kInputsDiffer, *different_->begin()};
     return std::nullopt;
+  }
+  // In the first different tensor of this operand.
+  Found at(Cause cause, const std::string& operand) const {
+    const auto tensor =
+        std::find_if(different_->begin(), different_->end(), [&](const std::size_t t) {
+          const std::string& name = a_event_->tensors[t].name;
+          return name == operand || name.starts_with(operand + " ");
+        });
+    return {cause, *tensor};
   }
 
   std::optional<Cause> weight_cause() const {
@@ -75,17 +92,14 @@ class CauseFinder {
     return columnwise_cause("weight");
   }
 
-  // x and dy: the source of a rowwise copy is in the event, that of a columnwise copy was in an
+  // x or dy: the source of a rowwise copy is in the event, that of a columnwise copy was in an
   // earlier one.
-  std::optional<Cause> operand_cause() const {
-    for (const std::string name : {"x", "dy"}) {
-      if (has(name) && !differs(name)) {
-        if (differs(name + " scale_inv")) return Cause::kScaleMoved;
-        if (differs(name + " bytes")) return Cause::kCast;
-      }
-      if (const auto found = columnwise_cause(name)) return found;
+  std::optional<Cause> operand_cause(const std::string& name) const {
+    if (has(name) && !differs(name)) {
+      if (differs(name + " scale_inv")) return Cause::kScaleMoved;
+      if (differs(name + " bytes")) return Cause::kCast;
     }
-    return std::nullopt;
+    return columnwise_cause(name);
   }
 
   bool rowwise_was_equal(const std::string& name) const {
@@ -102,12 +116,10 @@ class CauseFinder {
     return std::nullopt;
   }
 
-  std::optional<Cause> accumulation_cause() const {
-    if (!differs("main_grad") || a_event_->beta == b_event_->beta) return std::nullopt;
+  bool accumulation_mode() const {
+    if (!differs("main_grad") || a_event_->beta == b_event_->beta) return false;
     const bool harmless = a_event_->onto_zeros && b_event_->onto_zeros;
-    if (harmless && different_->size() > 1)
-      return std::nullopt;  // an operand differs, and explains it
-    return Cause::kAccumulationMode;
+    return !harmless || different_->size() == 1;  // else an operand differs, and explains it
   }
 
   // Only the result differs: the operation itself made the difference.
@@ -118,8 +130,8 @@ class CauseFinder {
     if (different_->size() > 1 || *different_->begin() + 1 != a_event_->tensors.size())
       return std::nullopt;
     // main_grad adds to what it was: where that parted earlier, this event is innocent.
-    if (a_event_->key.operation == Operation::kWgrad && !first && !a_event_->onto_zeros)
-      return std::nullopt;
+    const bool adds = a_event_->beta != 0.0F && !a_event_->onto_zeros;
+    if (a_event_->key.operation == Operation::kWgrad && !first && adds) return std::nullopt;
     const GemmRecord a = a_event_->gemm.value_or(GemmRecord{});
     const GemmRecord b = b_event_->gemm.value_or(GemmRecord{});
     if (a.dropped_terms != b.dropped_terms) return Cause::kDroppedTerms;
@@ -133,14 +145,14 @@ class CauseFinder {
     }
   }
 
-  void record(Cause cause, std::size_t event) {
+  void record(const Found& found, std::size_t event) {
     for (CauseAt& known : causes_) {
-      if (known.cause == cause) {
+      if (known.cause == found.cause) {
         ++known.events;
         return;
       }
     }
-    causes_.push_back({cause, event, *different_->begin()});
+    causes_.push_back({found.cause, event, found.tensor});
   }
 
   const Trace& a_;

@@ -1,5 +1,7 @@
 #include "harness/core/compare.h"
 
+#include <algorithm>
+
 #include "harness/core/values.h"
 
 namespace samebits {
@@ -52,6 +54,11 @@ Comparison compare(const Trace& a, const Trace& b) {
 
 ElementDifference compare_elements(const HostTensor& a, const HostTensor& b) {
   ElementDifference result;
+  if (a.dtype != b.dtype || a.shape != b.shape) {
+    result.different = std::max(element_count(a.shape), element_count(b.shape));
+    result.index.assign(a.shape.size(), 0);
+    return result;
+  }
   result.zero_signs_only = true;
   for (std::int64_t i = 0; i < element_count(a.shape); ++i) {
     if (bits_at(a, i) == bits_at(b, i)) continue;

@@ -29,7 +29,7 @@ struct ElementDifference {
   bool zero_signs_only = false;     // every difference is +0 against -0
 };
 
-// Two tensors of one dtype and shape, element by element, by their bits.
+// Two tensors element by element, by their bits. Where dtype or shape differ every element does.
 ElementDifference compare_elements(const HostTensor& a, const HostTensor& b);
 
 }  // namespace samebits

@@ -2,9 +2,15 @@
 
 #include <algorithm>
 
+#include "harness/core/error.h"
 #include "reference/scale.h"
 
 namespace samebits {
+
+DelayedScaling::DelayedScaling(int history_length, DType format) : format_(format) {
+  if (history_length < 1) throw Error("delayed scaling needs a history of at least one amax");
+  history_.assign(static_cast<std::size_t>(history_length), 0.0F);
+}
 
 void DelayedScaling::record(float amax) { history_.front() = std::max(history_.front(), amax); }
 

@@ -10,8 +10,8 @@ namespace samebits {
 
 class DelayedScaling {
  public:
-  DelayedScaling(int history_length, DType format)
-      : history_(history_length, 0.0F), format_(format) {}
+  // Throws Error where the history has no slot.
+  DelayedScaling(int history_length, DType format);
 
   float scale() const { return scale_; }  // 1 until the first update
   // The largest amax since the last update counts.

@@ -175,7 +175,8 @@ class LayerRun {
   }
 
   void backward(const Op& op) {
-    const Saved saved = std::move(saved_.extract(op.microbatch).mapped());
+    const Saved saved = std::move(saved_.at(op.microbatch));
+    saved_.erase(op.microbatch);
     const Tensor dy = backend_.upload(loss_and_gradient(saved.y, inputs_, input_index(op)).dy);
     QuantizeSpec dy_spec{recipe_.quantize(Role::kGradient), {}, true, true};
     if (delayed()) dy_spec.scale = dy_state_.scale();

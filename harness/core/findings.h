@@ -7,12 +7,12 @@
 
 namespace samebits {
 
-// "non-finite weight": NaN or Inf in a checkpoint's weight (allowed, counted).
-// "vacuous update": a layer whose quantised bytes an update left as they were, so that a stale copy
-// could not be seen. "control not exercised": delayed scaling with caching off against on had
-// nothing to show, and why; where no reason
-//   explains it, "control did not differ", an error.
-// "library drops terms": a GEMM record whose slices of K do not cover K, an error.
+//   non-finite weight       NaN or Inf in a checkpoint's weight (allowed, counted)
+//   vacuous update          an update left a layer's quantised bytes as they were, so that a stale
+//                           copy could not be seen
+//   control not exercised   delayed scaling, caching off against on, had nothing to show, and why
+//   control did not differ  the same where no reason explains it: an error
+//   library drops terms     a GEMM record whose slices of K do not cover K: an error
 std::vector<Finding> find_findings(const CheckRequest& request, const Trace& a, const Trace& b);
 
 }  // namespace samebits

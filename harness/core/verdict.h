@@ -14,7 +14,7 @@ std::string_view outcome_name(Outcome outcome);
 
 // In order of precedence. All are read from the events' fields.
 enum class Cause {
-  kInputsDiffer,      // the source of an operand that no operation made
+  kInputsDiffer,      // an operand that no operation made, or that nothing recorded explains
   kStaleWeight,       // an arm used bytes made from another weight than the one it has now
   kStaleRecipe,       // ... or made with other recipe parameters
   kScaleMoved,        // same source, other scale
