@@ -121,12 +121,17 @@ Sha256Value logical_digest(const HostTensor& codes, const HostTensor& scale_inv,
   std::array<double, kChunk> chunk;
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::byte* const row_codes = codes.bytes.data() + row * cols;
-    const double* const row_scales = scales.data() + row / block_rows * scale_cols;
+    const double* scale = scales.data() + row / block_rows * scale_cols;
+    std::int64_t left_in_block = block_cols;  // counted, to save a division an element
     for (std::int64_t begin = 0; begin < cols; begin += kChunk) {
       const std::int64_t end = std::min(begin + kChunk, cols);
       for (std::int64_t col = begin; col < end; ++col) {
-        const double value =
-            values[std::to_integer<std::size_t>(row_codes[col])] * row_scales[col / block_cols];
+        if (left_in_block == 0) {
+          ++scale;
+          left_in_block = block_cols;
+        }
+        --left_in_block;
+        const double value = values[std::to_integer<std::size_t>(row_codes[col])] * *scale;
         chunk[static_cast<std::size_t>(col - begin)] = std::isnan(value) ? kNan : value;
       }
       sha.update(std::as_bytes(std::span(chunk).first(static_cast<std::size_t>(end - begin))));

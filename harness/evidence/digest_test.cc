@@ -156,17 +156,26 @@ TEST(LogicalDigest, UsesTheScaleOfTheElementsBlock) {
             digest_of_values({kSize, kSize}, values));
 }
 
+// Blocks of 1000 columns, so that both rows and blocks cross the pieces in which the values are
+// hashed.
 TEST(LogicalDigest, HoldsForRowsOfAnyLength) {
-  for (const int cols : {4095, 4096, 4097, 10'000}) {
+  for (const int cols : {1, 999, 1000, 1001, 4095, 4096, 4097, 10'000}) {
+    const int blocks = (cols + 999) / 1000;
     std::vector<std::uint8_t> codes;
+    std::vector<float> scales;
     std::vector<double> values;
-    for (int i = 0; i < 2 * cols; ++i) {
-      codes.push_back(static_cast<std::uint8_t>(0x38 + i % 3 * 8));  // 1, 2, 4
-      values.push_back(0.5 * (1 << i % 3));
+    for (int block = 0; block < blocks; ++block) scales.push_back(static_cast<float>(block + 1));
+    for (int row = 0; row < 2; ++row) {
+      for (int col = 0; col < cols; ++col) {
+        const int exponent = (row + col) % 3;
+        codes.push_back(static_cast<std::uint8_t>(0x38 + 8 * exponent));
+        values.push_back((1 << exponent) * (col / 1000 + 1));
+      }
     }
-    EXPECT_EQ(
-        logical_digest(bytes(DType::kF8E4M3, {2, cols}, codes), floats({1, 1}, {0.5f}), 2, cols),
-        digest_of_values({2, cols}, values));
+    EXPECT_EQ(logical_digest(bytes(DType::kF8E4M3, {2, cols}, codes), floats({1, blocks}, scales),
+                             2, 1000),
+              digest_of_values({2, cols}, values))
+        << cols;
   }
 }
 
