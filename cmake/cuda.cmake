@@ -1,0 +1,27 @@
+# Sets SAMEBITS_HAVE_CUDA. SAMEBITS_CUDA is AUTO (on where nvcc and the toolkit are found), ON or OFF.
+set(SAMEBITS_HAVE_CUDA OFF)
+if(SAMEBITS_CUDA STREQUAL "OFF")
+  return()
+endif()
+
+include(CheckLanguage)
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER)
+  # Hopper only: the arithmetic that is checked is that chip's.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90a-real)
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit)
+  if(TARGET CUDA::cudart_static AND TARGET CUDA::cublasLt)
+    set(SAMEBITS_HAVE_CUDA ON)
+  endif()
+endif()
+
+if(SAMEBITS_HAVE_CUDA)
+  message(STATUS "CUDA backend: on, CUDA ${CUDAToolkit_VERSION}")
+elseif(SAMEBITS_CUDA STREQUAL "ON")
+  message(FATAL_ERROR "SAMEBITS_CUDA is ON, but nvcc with cudart_static and cublasLt was not found")
+else()
+  message(STATUS "CUDA backend: off, nvcc with cudart_static and cublasLt was not found")
+endif()
