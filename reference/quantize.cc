@@ -16,10 +16,9 @@ Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 // Rows that are worth a thread of their own.
 Index grain(Index cols) { return std::max<Index>(1, 65536 / std::max<Index>(1, cols)); }
 
-// Calls body(row, block column, first column, count) for each piece of a row that lies in one
-// block.
+// Calls body(row, block column, first column, count) for each stretch of a row within one block.
 template <class Body>
-void for_each_segment(Index cols, const BlockGrid& grid, int threads, Index rows,
+void for_each_segment(Index rows, Index cols, const BlockGrid& grid, int threads,
                       const Body& body) {
   parallel_for(threads, rows, grain(cols), [&](Index begin, Index end) {
     for (Index row = begin; row < end; ++row) {
@@ -44,7 +43,7 @@ float segment_amax(const float* x, Index count) {
 // [grid.rows, grid.cols]
 Matrix block_amax(const MatrixRef& x, const BlockGrid& grid, int threads) {
   Matrix by_row = Matrix::Zero(x.rows(), grid.cols);
-  for_each_segment(x.cols(), grid, threads, x.rows(),
+  for_each_segment(x.rows(), x.cols(), grid, threads,
                    [&](Index row, Index block, Index col, Index count) {
                      by_row(row, block) = segment_amax(x.row(row).data() + col, count);
                    });
@@ -67,6 +66,20 @@ BlockScale block_scale(float amax, const QuantizeSpec& spec) {
   }
   const float scale = spec.given_scale ? *spec.given_scale : scale_from_amax(amax, spec.rule);
   return {scale, scale_inverse(scale)};
+}
+
+// By tiles that stay in the cache: a whole column at a time would miss it at every byte.
+Codes transposed(const Codes& codes) {
+  constexpr Index kTile = 64;
+  Codes result(codes.cols(), codes.rows());
+  for (Index r = 0; r < codes.rows(); r += kTile) {
+    for (Index c = 0; c < codes.cols(); c += kTile) {
+      const Index rows = std::min(kTile, codes.rows() - r),
+                  cols = std::min(kTile, codes.cols() - c);
+      result.block(c, r, cols, rows) = codes.block(r, c, rows, cols).transpose();
+    }
+  }
+  return result;
 }
 
 template <class F>
@@ -113,7 +126,7 @@ Quantized quantize(const MatrixRef& x, const QuantizeSpec& spec) {
   }
 
   const auto cast = spec.rule.format == Fp8::kE4M3 ? cast_segment<E4M3> : cast_segment<E5M2>;
-  for_each_segment(x.cols(), grid, spec.threads, x.rows(),
+  for_each_segment(x.rows(), x.cols(), grid, spec.threads,
                    [&](Index row, Index block, Index col, Index count) {
                      const float scale = scales(row / grid.block_rows, block);
                      cast(x.row(row).data() + col, count, scale, &q.codes(row, col));
@@ -126,7 +139,7 @@ Quantized transpose(const Quantized& q) {
     throw std::invalid_argument(
         "transpose: one-dimensional blocks have no transpose, quantise the transposed source");
   }
-  return {q.granularity, q.format, q.codes.transpose(), q.scale_inv.transpose()};
+  return {q.granularity, q.format, transposed(q.codes), q.scale_inv.transpose()};
 }
 
 double dequantize(const Quantized& q, Index row, Index col) {
