@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the small files that must be refused, and expected.tsv: each file's name and the reason.
 
-Run it here, with nothing but Python's standard library; it gives the same bytes every time. The name
-in front of the reason is the path that the reader was given.
+Needs nothing but Python's standard library and gives the same bytes every time. In the message the
+file's path stands before the reason.
 """
 import io
 import json
@@ -30,30 +30,39 @@ def tensor(dtype, shape, begin, end):
 
 
 ONE = {"w": tensor("F32", [2], 0, 8)}
-TOO_LONG = "not a safetensors file: its first 8 bytes announce a header of {} bytes; at most 100000000 are allowed"
+TOO_LONG = ("not a safetensors file: its first 8 bytes announce a header of {} bytes; "
+            "at most 100000000 are allowed")
+NO_BRACE = "the header does not begin with '{'"
 
 # The frame.
 case("empty.safetensors", b"", "is empty")
 case("short.safetensors", b"\x02\0\0\0\0\0\0", "not a safetensors file: it has only 7 bytes")
-case("length_max.safetensors", safetensors(ONE, bytes(8), 2**64 - 1), TOO_LONG.format(2**64 - 1))
-case("length_minus_8.safetensors", safetensors(ONE, bytes(8), 2**64 - 8), TOO_LONG.format(2**64 - 8))
-case("length_over_limit.safetensors", safetensors(ONE, bytes(8), 100_000_001), TOO_LONG.format(100_000_001))
+case("length_max.safetensors", safetensors(ONE, bytes(8), 2**64 - 1),
+     TOO_LONG.format(2**64 - 1))
+case("length_minus_8.safetensors", safetensors(ONE, bytes(8), 2**64 - 8),
+     TOO_LONG.format(2**64 - 8))
+case("length_over_limit.safetensors", safetensors(ONE, bytes(8), 100_000_001),
+     TOO_LONG.format(100_000_001))
 case("header_cut.safetensors", safetensors(ONE)[:-1],
      "not a whole safetensors file: a header of 61 bytes is announced, 60 bytes follow")
-case("header_none.safetensors", bytes(8), "the header does not begin with '{'")
-case("header_space_first.safetensors", safetensors(b" {}"), "the header does not begin with '{'")
-case("header_byte_order_mark.safetensors", safetensors(b"\xef\xbb\xbf{}"), "the header does not begin with '{'")
+case("header_none.safetensors", bytes(8), NO_BRACE)
+case("header_space_first.safetensors", safetensors(b" {}"), NO_BRACE)
+case("header_byte_order_mark.safetensors", safetensors(b"\xef\xbb\xbf{}"), NO_BRACE)
 case("header_zero_byte.safetensors", safetensors(b"{}\0{"), "the header is not valid JSON at its byte 3")
 
 # The cover: every byte of the data belongs to one tensor.
 case("data_cut.safetensors", safetensors(ONE, bytes(7)),
      "tensor w: data_offsets [0, 8] reach beyond the 7 bytes of data in the file")
-case("trailing_bytes.safetensors", safetensors(ONE, bytes(12)), "4 bytes at the end of the file belong to no tensor")
-case("hole.safetensors", safetensors({"a": tensor("U8", [2], 0, 2), "b": tensor("U8", [2], 3, 5)}, bytes(5)),
+case("trailing_bytes.safetensors", safetensors(ONE, bytes(12)),
+     "4 bytes at the end of the file belong to no tensor")
+case("hole.safetensors",
+     safetensors({"a": tensor("U8", [2], 0, 2), "b": tensor("U8", [2], 3, 5)}, bytes(5)),
      "tensor b: a hole of 1 bytes that belong to no tensor lies before it")
-case("same_range.safetensors", safetensors({"a": tensor("U8", [4], 0, 4), "b": tensor("U8", [4], 0, 4)}, bytes(4)),
+case("same_range.safetensors",
+     safetensors({"a": tensor("U8", [4], 0, 4), "b": tensor("U8", [4], 0, 4)}, bytes(4)),
      "tensor b: overlaps tensor a in the file")
-case("overlap.safetensors", safetensors({"a": tensor("U8", [4], 0, 4), "b": tensor("U8", [4], 3, 7)}, bytes(7)),
+case("overlap.safetensors",
+     safetensors({"a": tensor("U8", [4], 0, 4), "b": tensor("U8", [4], 3, 7)}, bytes(7)),
      "tensor b: overlaps tensor a in the file")
 case("duplicate_key.safetensors",
      safetensors(b'{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
@@ -69,9 +78,9 @@ case("name_escape.safetensors", safetensors({"w\x1b[2J": tensor("U8", [1], 0, 1)
      r"tensor w\x1b[2J: the name holds a control character")
 
 # Other formats, by their first bytes.
-TORCH = ('; convert its flat dict of tensors in Python: import torch, safetensors.torch; safetensors.torch.save_file('
-         '{k: v.clone().contiguous() for k, v in torch.load("OLD", map_location="cpu", weights_only=True).items()}, '
-         '"NEW.safetensors")')
+TORCH = ('; convert its flat dict of tensors in Python: import torch, safetensors.torch; '
+         'safetensors.torch.save_file({k: v.clone().contiguous() for k, v in torch.load("OLD", '
+         'map_location="cpu", weights_only=True).items()}, "NEW.safetensors")')
 OTHER = "; load its tensors with its own library and save them with safetensors.numpy.save_file"
 
 
@@ -90,19 +99,23 @@ def archive(members):
 foreign("archive.pt", archive(["archive/data.pkl"]), "a ZIP archive, as torch.save writes", TORCH)
 foreign("empty_archive.pt", archive([]), "an empty ZIP archive", TORCH)
 # torch.save before 1.6 begins with this number, pickled by protocol 2.
-foreign("legacy.pt", pickle.dumps(0x1950A86A20F9469CFC6C, 2), "a Python pickle, as older torch.save wrote", TORCH)
+foreign("legacy.pt", pickle.dumps(0x1950A86A20F9469CFC6C, 2),
+        "a Python pickle, as older torch.save wrote", TORCH)
 foreign("pickle_4.pkl", pickle.dumps({"w": [1, 2]}, 4), "a Python pickle", TORCH)
 foreign("model.gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "a GGUF file", OTHER)
 foreign("model.h5", b"\x89HDF\r\n\x1a\n" + bytes(8), "an HDF5 file", OTHER)
 foreign("array.npy", b"\x93NUMPY\x01\0" + bytes(8), "a NumPy array", OTHER)
-foreign("lfs_pointer.safetensors", b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer, not the data",
-        "; fetch the data with git lfs pull")
+foreign("lfs_pointer.safetensors", b"version https://git-lfs.github.com/spec/v1\n",
+        "a Git LFS pointer, not the data", "; fetch the data with git lfs pull")
 foreign("model.safetensors.index.json", json.dumps({"metadata": {}, "weight_map": {}}).encode(),
         "the index of a sharded checkpoint",
-        "; name one shard, or merge the shards in Python: from safetensors.torch import load_file, save_file; "
-        'save_file({k: v for shard in SHARDS for k, v in load_file(shard).items()}, "NEW.safetensors")')
-case("text.txt", b"these are not the weights\n", TOO_LONG.format(int.from_bytes(b"these ar", "little")))
+        "; name one shard, or merge the shards in Python: from safetensors.torch import load_file, "
+        "save_file; save_file({k: v for shard in SHARDS for k, v in load_file(shard).items()}, "
+        '"NEW.safetensors")')
+case("text.txt", b"these are not the weights\n",
+     TOO_LONG.format(int.from_bytes(b"these ar", "little")))
 
 for name, (data, _) in CASES.items():
     (HERE / name).write_bytes(data)
-(HERE / "expected.tsv").write_text("".join(f"{name}\t{reason}\n" for name, (_, reason) in sorted(CASES.items())))
+LINES = (f"{name}\t{reason}\n" for name, (_, reason) in sorted(CASES.items()))
+(HERE / "expected.tsv").write_text("".join(LINES))

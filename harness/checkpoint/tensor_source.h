@@ -28,8 +28,8 @@ class TensorSource {
   virtual HostTensor read(const std::string& name) const = 0;
 };
 
-// Opens a checkpoint by what is in it. A format that is known but cannot be read (a PyTorch .pt, a sharded index) is
-// named in the Error, with how to convert it.
+// Opens a checkpoint by what is in it. A format that is known but cannot be read (a PyTorch .pt, a
+// sharded index) is named in the Error, with how to convert it.
 std::unique_ptr<TensorSource> open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace samebits::checkpoint
