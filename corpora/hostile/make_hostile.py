@@ -48,7 +48,8 @@ case("header_cut.safetensors", safetensors(ONE)[:-1],
 case("header_none.safetensors", bytes(8), NO_BRACE)
 case("header_space_first.safetensors", safetensors(b" {}"), NO_BRACE)
 case("header_byte_order_mark.safetensors", safetensors(b"\xef\xbb\xbf{}"), NO_BRACE)
-case("header_zero_byte.safetensors", safetensors(b"{}\0{"), "the header is not valid JSON at its byte 3")
+case("header_zero_byte.safetensors", safetensors(b"{}\0{"),
+     "the header is not valid JSON at its byte 3")
 
 # The cover: every byte of the data belongs to one tensor.
 case("data_cut.safetensors", safetensors(ONE, bytes(7)),
