@@ -65,11 +65,11 @@ build() {
   cmake --build --preset cpu --parallel "$(nproc)" "$@"
 }
 
-# Runs a command that must end with the given status.
+# Runs a command that must end with the given status. The program prints its own command line.
 expect() {
   local expected=$1 status=0
   shift
-  say "$*"
+  echo
   "$@" || status=$?
   if ((status != expected)); then
     echo "bootstrap.sh: exit status $status where $expected was expected" >&2
