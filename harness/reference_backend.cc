@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "harness/core/arm.h"
 #include "harness/core/error.h"
 #include "harness/core/values.h"
 #include "reference/gemm.h"
@@ -146,8 +147,8 @@ class ReferenceBackend : public Backend {
     rule.granularity = granularity(mode);
     rule.rule.format = fp8(spec.parameters.format);
     rule.rule.power_of_two = spec.parameters.power_of_two;
-    if (spec.parameters.kind == RecipeKind::kBlock)
-      rule.rule.largest = ref::largest_finite(input_type(source.dtype));
+    const ref::InputType type = input_type(source.dtype);
+    if (spec.parameters.kind == RecipeKind::kBlock) rule.rule.largest = ref::largest_finite(type);
     if (spec.scale) rule.given_scale = &*spec.scale;
     rule.threads = threads_;
 
@@ -170,6 +171,8 @@ class ReferenceBackend : public Backend {
     return result;
   }
 
+  bool multiplies(ScaleMode, ScaleMode) const override { return true; }
+
   GemmRecord gemm(const GemmSpec& spec, const QuantizedOperand& a, const QuantizedOperand& b,
                   const Tensor& bias, Tensor& d) override {
     const ref::Quantized left = load(a);
@@ -182,6 +185,7 @@ class ReferenceBackend : public Backend {
     gemm.beta = spec.beta;
     gemm.in_place = spec.beta != 0;
     gemm.threads = threads_;
+    if (spec.follow) gemm.split_k = spec.follow->split_k;
     ref::GemmInputs inputs;
     inputs.a = &left;
     inputs.b = &right;
@@ -199,8 +203,12 @@ class ReferenceBackend : public Backend {
           encode(ref::gemm(inputs, gemm), spec.output));
 
     GemmRecord record;
-    record.by = "reference";
-    record.model = std::string(gemm.model.name) + (gemm.model.measured ? "" : ", not measured");
+    record.by = kReference;
+    record.split_k = gemm.split_k;
+    const std::int64_t k = a.codes.shape.at(1);
+    record.dropped_terms =
+        k - ref::summed_k(k, gemm.split_k, granularity(a.mode), granularity(b.mode));
+    record.algorithm = std::string(gemm.model.name) + (gemm.model.measured ? "" : ", not measured");
     return record;
   }
 

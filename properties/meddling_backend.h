@@ -1,0 +1,20 @@
+// A reference backend that does one thing wrong, on purpose.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "harness/core/backend.h"
+
+namespace samebits {
+
+struct Meddling {
+  std::optional<Operation> flip = {};       // the lowest bit of this GEMM's first result
+  std::optional<DType> flip_uploaded = {};  // the lowest bit of each upload of this dtype
+  std::int64_t dropped_terms = 0;           // that every GEMM's record tells of
+  bool negative_zeros = false;              // every zero that a GEMM gives is -0
+};
+
+std::unique_ptr<Backend> meddling_backend(int threads, const Meddling& meddling);
+
+}  // namespace samebits
