@@ -38,23 +38,25 @@ class Checker {
  public:
   explicit Checker(const GemmProblem& problem) : problem_(problem) {}
 
-  void require(bool holds, const std::string& reason) const {
-    if (!holds) throw std::invalid_argument(reason + " (" + describe(problem_) + ")");
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw std::invalid_argument(reason + " (" + describe(problem_) + ")");
+  }
+  void require(bool holds, const char* reason) const {
+    if (!holds) fail(reason);
   }
 
   void size(std::int64_t value, const std::string& name) const {
-    require(value > 0 && value % kSizeMultiple == 0, name + " is not a positive multiple of 16");
-    require(value <= std::numeric_limits<std::int32_t>::max(), name + " is 2^31 or more");
+    if (value <= 0 || value % kSizeMultiple != 0) fail(name + " is not a positive multiple of 16");
+    if (value > std::numeric_limits<std::int32_t>::max()) fail(name + " is 2^31 or more");
   }
 
-  void aligned(const void* pointer, const std::string& name,
-               std::uintptr_t alignment = kAlignment) const {
-    require(pointer != nullptr, name + " is missing");
-    require(reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0,
-            name + " is not aligned to " + std::to_string(alignment) + " bytes");
+  void aligned(const void* pointer, const char* name, std::uintptr_t alignment = kAlignment) const {
+    if (pointer == nullptr) fail(std::string(name) + " is missing");
+    if (reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0) return;
+    fail(std::string(name) + " is not aligned to " + std::to_string(alignment) + " bytes");
   }
 
-  void scale(const float* pointer, ScaleMode mode, const std::string& name) const {
+  void scale(const float* pointer, ScaleMode mode, const char* name) const {
     aligned(pointer, name, mode == ScaleMode::kTensor ? alignof(float) : kAlignment);
   }
 
@@ -93,8 +95,8 @@ void check_bias(const GemmProblem& p, const Checker& check) {
                 "the library takes only a BF16 or FP16 bias");
   if (is_fp8(p.output)) return;
   const Format expected = p.output == Format::kFP16 ? Format::kFP16 : Format::kBF16;
-  check.require(*p.bias == expected,
-                std::string(name_of(p.output)) + " output takes a " + name_of(expected) + " bias");
+  if (*p.bias == expected) return;
+  check.fail(std::string(name_of(p.output)) + " output takes a " + name_of(expected) + " bias");
 }
 
 }  // namespace
