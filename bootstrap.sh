@@ -18,12 +18,8 @@ END
 
 say() { printf '\n== %s\n' "$*"; }
 
-missing_packages() {
-  local package
-  for package in "${packages[@]}"; do
-    [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
-      echo "$package"
-  done
+is_installed() {
+  [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
 }
 
 install_packages() {
@@ -31,8 +27,10 @@ install_packages() {
     say "no Debian: taking it that the equivalents of these are installed: ${packages[*]}"
     return
   fi
-  local missing as_root=()
-  mapfile -t missing < <(missing_packages)
+  local package missing=() as_root=()
+  for package in "${packages[@]}"; do
+    is_installed "$package" || missing+=("$package")
+  done
   ((${#missing[@]})) || return 0
   if ((EUID != 0)); then
     if ! command -v sudo >/dev/null; then
