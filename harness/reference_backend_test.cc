@@ -195,9 +195,9 @@ TEST_F(ReferenceBackend, RecordsWhichModelMadeAResult) {
     return backend->gemm({}, q.rowwise, q.rowwise, {}, y);
   };
   EXPECT_EQ(record(RecipeKind::kBlock).by, "reference");
-  EXPECT_NE(record(RecipeKind::kBlock).model.find("hopper"), std::string::npos);
-  EXPECT_EQ(record(RecipeKind::kBlock).model.find("not measured"), std::string::npos);
-  EXPECT_EQ(record(RecipeKind::kMx).model, "blackwell, not measured");
+  EXPECT_NE(record(RecipeKind::kBlock).algorithm.find("hopper"), std::string::npos);
+  EXPECT_EQ(record(RecipeKind::kBlock).algorithm.find("not measured"), std::string::npos);
+  EXPECT_EQ(record(RecipeKind::kMx).algorithm, "blackwell, not measured");
 }
 
 TEST_F(ReferenceBackend, AmaxDoesNotSeeNanButSeesTheSignlessLargest) {

@@ -26,6 +26,7 @@ class MeddlingBackend : public Backend {
   QuantizedOperand transpose(const QuantizedOperand& operand) override {
     return reference_->transpose(operand);
   }
+  bool multiplies(ScaleMode a, ScaleMode b) const override { return reference_->multiplies(a, b); }
   GemmRecord gemm(const GemmSpec& spec, const QuantizedOperand& a, const QuantizedOperand& b,
                   const Tensor& bias, Tensor& d) override {
     GemmRecord record = reference_->gemm(spec, a, b, bias, d);

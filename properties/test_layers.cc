@@ -68,9 +68,8 @@ CheckRequest caching_check(Program program, std::vector<CheckedLayer> layers) {
 }
 
 CheckResult check_on_reference(const CheckRequest& request) {
-  return run_check(
-      request, [](const std::string&, int threads) { return make_reference_backend(threads); },
-      [](double) {});
+  return run_check(request,
+                   [](const Arm&, int threads) { return make_reference_backend(threads); });
 }
 
 const HostTensor& RecordedRun::tensor(std::size_t event, const std::string& name) const {

@@ -4,13 +4,14 @@
 #include <memory>
 #include <string>
 
+#include "harness/core/arm.h"
 #include "harness/core/backend.h"
 
 namespace samebits::cli {
 
-// The backend of this name, "reference" or "cuda". Throws Error, with the reason, where it is not
+// The backend of this arm, "reference" or "cuda". Throws Error, with the reason, where it is not
 // to be had.
-std::unique_ptr<Backend> make_backend(const std::string& name, int threads);
+std::unique_ptr<Backend> make_backend(const Arm& arm, int threads);
 
 // The backend that `--backend auto` takes.
 std::string best_backend();

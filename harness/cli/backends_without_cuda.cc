@@ -4,12 +4,12 @@
 
 namespace samebits::cli {
 
-std::unique_ptr<Backend> make_backend(const std::string& name, int threads) {
-  if (name == "reference") return make_reference_backend(threads);
-  if (name == "cuda") throw Error("backend cuda: this samebits was built without CUDA");
-  throw Error("unknown backend \"" + name + "\": reference and cuda are known");
+std::unique_ptr<Backend> make_backend(const Arm& arm, int threads) {
+  if (arm.backend == kReference) return make_reference_backend(threads);
+  if (arm.backend == "cuda") throw Error("backend cuda: this samebits was built without CUDA");
+  throw Error("unknown backend \"" + arm.backend + "\": reference and cuda are known");
 }
 
-std::string best_backend() { return "reference"; }
+std::string best_backend() { return std::string(kReference); }
 
 }  // namespace samebits::cli

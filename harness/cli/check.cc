@@ -19,7 +19,7 @@
 namespace samebits::cli {
 namespace {
 
-struct CheckOptions {
+struct Options {
   std::string checkpoint;
   std::string recipe = "block";
   std::string scale, formats;  // empty: the recipe's default
@@ -36,7 +36,7 @@ struct CheckOptions {
   std::string json, trace;
 };
 
-Recipe make_recipe(const CheckOptions& options) {
+Recipe make_recipe(const Options& options) {
   Recipe recipe = Recipe::defaults(*recipe_from_name(options.recipe));
   if (!options.scale.empty()) {
     if (recipe.kind == RecipeKind::kMx || recipe.kind == RecipeKind::kDelayed) {
@@ -48,7 +48,7 @@ Recipe make_recipe(const CheckOptions& options) {
   return recipe;
 }
 
-std::pair<Arm, Arm> make_arms(const CheckOptions& options) {
+std::pair<Arm, Arm> make_arms(const Options& options) {
   if (options.arms.empty()) {
     const std::string backend = options.backend == "auto" ? best_backend() : options.backend;
     return {{backend, false}, {backend, true}};
@@ -58,7 +58,7 @@ std::pair<Arm, Arm> make_arms(const CheckOptions& options) {
   return {parse_arm(options.arms.substr(0, comma)), parse_arm(options.arms.substr(comma + 1))};
 }
 
-std::string describe_inputs(const std::vector<CheckedLayer>& layers, const CheckOptions& options) {
+std::string describe_inputs(const std::vector<CheckedLayer>& layers, const Options& options) {
   std::size_t x = 0, dy = 0;
   for (const CheckedLayer& checked : layers) {
     x += checked.inputs.x.has_value();
@@ -70,7 +70,7 @@ std::string describe_inputs(const std::vector<CheckedLayer>& layers, const Check
                      printable(options.inputs), x, layers.size(), dy, made);
 }
 
-report::Scope make_scope(const CheckOptions& options, const Invocation& invocation,
+report::Scope make_scope(const Options& options, const Invocation& invocation,
                          const CheckRequest& request,
                          std::vector<checkpoint::SkippedLayer> skipped) {
   report::Scope scope;
@@ -90,13 +90,13 @@ report::Scope make_scope(const CheckOptions& options, const Invocation& invocati
 }
 
 // What cannot be written must not cost a run first.
-void require_outputs(const CheckOptions& options) {
+void require_outputs(const Options& options) {
   if (!options.json.empty()) evidence::require_writable_file(options.json);
   if (!options.trace.empty()) evidence::require_writable_directory(options.trace);
 }
 
-void write_outputs(const CheckOptions& options, const CheckRequest& request,
-                   const CheckResult& result, const report::Scope& scope) {
+void write_outputs(const Options& options, const CheckRequest& request, const CheckResult& result,
+                   const report::Scope& scope) {
   if (!options.trace.empty()) {
     evidence::StoredTrace a{&result.a, &request.program, scope.environment, {}};
     evidence::StoredTrace b{&result.b, &request.program, scope.environment, {}};
@@ -125,7 +125,7 @@ int exit_status(const CheckResult& result) {
   return kTrouble;
 }
 
-int run_check_command(const CheckOptions& options, const Invocation& invocation) {
+int run_check_command(const Options& options, const Invocation& invocation) {
   CheckRequest request;
   const MainGrad main_grad =
       options.main_grad == "accumulate" ? MainGrad::kAccumulate : MainGrad::kOverwriteFirst;
@@ -134,7 +134,7 @@ int run_check_command(const CheckOptions& options, const Invocation& invocation)
   std::tie(request.a, request.b) = make_arms(options);
   request.learning_rate = options.lr;
   request.threads = options.threads;
-  for (const Arm& arm : {request.a, request.b}) make_backend(arm.backend, options.threads);
+  for (const Arm& arm : {request.a, request.b}) make_backend(arm, options.threads);
 
   const auto source = checkpoint::open_checkpoint(options.checkpoint);
   auto selection = checkpoint::select_linear_layers(*source, options.layers);
@@ -151,7 +151,8 @@ int run_check_command(const CheckOptions& options, const Invocation& invocation)
   CheckResult result;
   {
     ProgressBar bar;
-    result = run_check(request, make_backend, [&bar](double done) { bar.show(done); });
+    result =
+        run_check(request, make_backend, {.progress = [&bar](double done) { bar.show(done); }});
   }
   write_outputs(options, request, result, scope);
   fmt::print("{}", report::text_verdict(request, result, scope, wants_color()));
@@ -174,7 +175,7 @@ std::string scenario_help() {
 }  // namespace
 
 void add_check(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<CheckOptions>();
+  auto options = std::make_shared<Options>();
   CLI::App& check =
       *app.add_subcommand("check", "Run the differential check of a saved checkpoint");
   check.add_option("CHECKPOINT", options->checkpoint, "a safetensors file")->required();

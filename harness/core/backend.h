@@ -35,22 +35,25 @@ struct QuantizeSpec {
   bool columnwise = false;
 };
 
+// How a result came to be. It travels with the result into the trace.
+struct GemmRecord {
+  std::string by;         // "reference" or the library's name and version
+  std::string algorithm;  // the accumulation model, or the library's algorithm
+  int split_k = 1;
+  std::int64_t dropped_terms = 0;  // of each sum, by a record whose slices do not cover K
+
+  bool operator==(const GemmRecord&) const = default;
+};
+
 struct GemmSpec {
   Operation operation = Operation::kFprop;
   bool fast_accumulation = false;
   DType output = DType::kBF16;
   float alpha = 1;
   float beta = 0;  // not 0: D = ... + beta * C with C in D's buffer
-};
-
-// How a result came to be. It travels with the result into the trace.
-struct GemmRecord {
-  std::string by;     // "reference" or the library's name and version
-  std::string model;  // the accumulation model, or the library's algorithm
-  int split_k = 1;
-  std::int64_t dropped_terms = 0;  // of each sum, by a record whose slices do not cover K
-
-  bool operator==(const GemmRecord&) const = default;
+  // Of another run of the same GEMM: take its split of K, and its algorithm where it is this
+  // backend's own. Null: the backend's choice.
+  const GemmRecord* follow = nullptr;
 };
 
 class Backend {
@@ -70,6 +73,8 @@ class Backend {
   // otherwise.
   virtual QuantizedOperand transpose(const QuantizedOperand& operand) = 0;
 
+  // Whether this backend has a GEMM for operands of these scale modes.
+  virtual bool multiplies(ScaleMode a, ScaleMode b) const = 0;
   // D [n, m] from A [m, k] and B [n, k]; `bias` [m] BF16 or empty. Writes into `d` where it is
   // given, which is C too where beta is not 0.
   virtual GemmRecord gemm(const GemmSpec& spec, const QuantizedOperand& a,

@@ -135,7 +135,7 @@ class CauseFinder {
     const GemmRecord a = a_event_->gemm.value_or(GemmRecord{});
     const GemmRecord b = b_event_->gemm.value_or(GemmRecord{});
     if (a.dropped_terms != b.dropped_terms) return Cause::kDroppedTerms;
-    const bool same_algorithm = a.split_k == b.split_k && (a.by != b.by || a.model == b.model);
+    const bool same_algorithm = a.split_k == b.split_k && (a.by != b.by || a.algorithm == b.algorithm);
     return same_algorithm ? Cause::kGemmArithmetic : Cause::kGemmAlgorithm;
   }
 

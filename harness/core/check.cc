@@ -1,71 +1,60 @@
 #include "harness/core/check.h"
 
 #include <algorithm>
+#include <tuple>
 
+#include "harness/core/error.h"
 #include "harness/core/findings.h"
 
 namespace samebits {
 namespace {
 
-double layer_multiply_adds(const Program& program, const CheckedLayer& checked) {
-  double gemms = 0;
-  for (const Op& op : program.ops) {
-    if (op.kind == OpKind::kForward || op.kind == OpKind::kRecompute ||
-        op.kind == OpKind::kEvaluate)
-      gemms += 1;
-    if (op.kind == OpKind::kBackward) gemms += 2;
-  }
-  return gemms * static_cast<double>(checked.inputs.tokens) *
-         static_cast<double>(checked.layer.in() * checked.layer.out());
+bool follows_other(const Arm& arm, const Arm& other) {
+  return arm.gemm == GemmPolicy::kFollow ||
+         (arm.backend == kReference && other.backend != kReference);
 }
 
-// What the second run keeps: every tensor of one event.
-struct Capture {
-  EventKey key;
-  std::vector<HostTensor> payload;
-};
-
+// Runs the two arms, the followed one first, and says how far the whole is.
 class Runner {
  public:
-  Runner(const CheckRequest& request, const BackendFactory& make_backend, const Progress& progress)
-      : request_(request),
-        make_backend_(make_backend),
-        progress_(progress),
-        total_(2 * multiply_adds(request)) {}
-
-  Trace run(const Arm& arm, Capture* capture) {
-    Trace trace;
-    trace.arm = arm.name();
-    trace.loss.assign(static_cast<std::size_t>(request_.program.steps), 0.0);
-    const auto backend = make_backend_(arm.backend, request_.threads);
-    const EngineOptions options{arm.cached, request_.learning_rate, request_.threads};
-    for (const CheckedLayer& checked : request_.layers) {
-      const double work = layer_multiply_adds(request_.program, checked);
-      const auto ops = static_cast<double>(request_.program.ops.size());
-      const EventSink sink = [&](Event&& event, std::span<const HostTensor> payload) {
-        progress_((done_ + work * static_cast<double>(event.op + 1) / ops) / total_);
-        if (capture && capture->key == event.key)
-          capture->payload.assign(payload.begin(), payload.end());
-        trace.events.push_back(std::move(event));
-      };
-      const auto loss =
-          run_layer(options, request_.program, checked.layer, checked.inputs, *backend, sink);
-      for (std::size_t step = 0; step < loss.size(); ++step) trace.loss[step] += loss[step];
-      done_ += work;
+  Runner(const CheckRequest& request, const BackendFactory& make_backend,
+         const CheckOptions& options)
+      : request_(request), make_backend_(make_backend), options_(options) {
+    if (follows_other(request.a, request.b) && follows_other(request.b, request.a)) {
+      throw Error("both arms are to follow the other one's GEMMs");
     }
-    // Layers ran one after the other; program order is by operation, then by layer.
-    std::stable_sort(trace.events.begin(), trace.events.end(),
-                     [](const Event& left, const Event& right) { return left.op < right.op; });
+  }
+
+  std::pair<Trace, Trace> run(Capture& a, Capture& b) {
+    std::pair<Trace, Trace> traces;
+    if (follows_other(request_.a, request_.b)) {
+      traces.second = run(request_.b, b, options_.records);
+      const GemmRecords records(traces.second);
+      traces.first = run(request_.a, a, options_.records ? options_.records : &records);
+    } else {
+      traces.first = run(request_.a, a, options_.records);
+      const GemmRecords records(traces.first);
+      const bool follows = !options_.records && follows_other(request_.b, request_.a);
+      traces.second = run(request_.b, b, follows ? &records : options_.records);
+    }
+    return traces;
+  }
+
+  void expect_another_run() { expected_ = 4; }
+
+ private:
+  Trace run(const Arm& arm, Capture& capture, const GemmRecords* follow) {
+    const ArmRun run{follow, &capture,
+                     [this](double done) { options_.progress((done_ + done) / expected_); }};
+    Trace trace = run_arm(request_, arm, make_backend_, run);
+    done_ += 1;
     return trace;
   }
 
-  void expect_another_run() { total_ *= 2; }
-
- private:
   const CheckRequest& request_;
   const BackendFactory& make_backend_;
-  const Progress& progress_;
-  double total_, done_ = 0;
+  const CheckOptions& options_;
+  double done_ = 0, expected_ = 2;  // arms run
 };
 
 // Why the arms did not start equal, or nothing.
@@ -107,19 +96,14 @@ bool CheckResult::has_error() const {
                      [](const Finding& finding) { return finding.error; });
 }
 
-double multiply_adds(const CheckRequest& request) {
-  double sum = 0;
-  for (const CheckedLayer& checked : request.layers)
-    sum += layer_multiply_adds(request.program, checked);
-  return sum;
-}
-
 CheckResult run_check(const CheckRequest& request, const BackendFactory& make_backend,
-                      const Progress& progress) {
-  Runner runner(request, make_backend, progress);
+                      const CheckOptions& options) {
+  Runner runner(request, make_backend, options);
   CheckResult result;
-  result.a = runner.run(request.a, nullptr);
-  result.b = runner.run(request.b, nullptr);
+  Capture kept_a{options.keep, {}}, kept_b{options.keep, {}};
+  std::tie(result.a, result.b) = runner.run(kept_a, kept_b);
+  result.kept_a = std::move(kept_a.kept);
+  result.kept_b = std::move(kept_b.kept);
   result.comparison = compare(result.a, result.b);
   if (!result.comparison.mismatch) {
     result.causes = find_causes(result.a, result.b, result.comparison);
@@ -134,23 +118,25 @@ CheckResult run_check(const CheckRequest& request, const BackendFactory& make_ba
 
   const auto [event, tensor] = result.comparison.differences.front();
   runner.expect_another_run();
-  Capture capture_a{result.a.events[event].key, {}};
-  Capture capture_b = capture_a;
-  for (const auto& [once, again] : {std::pair{&result.a, runner.run(request.a, &capture_a)},
-                                    std::pair{&result.b, runner.run(request.b, &capture_b)}}) {
-    if (const auto reason = unrepeated(*once, again)) {
+  const auto is_first = [key = result.a.events[event].key](const EventKey& k) { return k == key; };
+  Capture a{is_first, {}}, b{is_first, {}};
+  const auto [again_a, again_b] = runner.run(a, b);
+  for (const auto& [once, again] : {std::pair{&result.a, &again_a}, {&result.b, &again_b}}) {
+    if (const auto reason = unrepeated(*once, *again)) {
       result.outcome = Outcome::kNotReproducible;
       result.reason = *reason;
       return result;
     }
   }
+  const std::vector<HostTensor>& bytes_a = a.kept.front().tensors;
+  const std::vector<HostTensor>& bytes_b = b.kept.front().tensors;
   result.outcome = Outcome::kDifferent;
   result.first = {event,
                   tensor,
                   result.causes.front().cause,
-                  compare_elements(capture_a.payload[tensor], capture_b.payload[tensor]),
-                  capture_a.payload,
-                  capture_b.payload};
+                  compare_elements(bytes_a[tensor], bytes_b[tensor]),
+                  bytes_a,
+                  bytes_b};
   if (result.first->elements.zero_signs_only) {
     result.findings.push_back(
         {"sign of zero", result.a.events[event].key.layer, result.first->elements.different,

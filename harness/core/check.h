@@ -7,28 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/core/arm.h"
-#include "harness/core/engine.h"
+#include "harness/core/run_arm.h"
 #include "harness/core/verdict.h"
 
 namespace samebits {
 
-struct CheckedLayer {
-  Layer layer;
-  LayerInputs inputs;
-};
-
-struct CheckRequest {
-  Program program;
-  std::vector<CheckedLayer> layers;
-  Arm a, b;  // a is the one compared against
-  std::optional<float> learning_rate;
-  int threads = 0;  // 0: all cores
-};
-
-// Makes the backend that an arm names. Throws Error where there is none.
-using BackendFactory =
-    std::function<std::unique_ptr<Backend>(const std::string& name, int threads)>;
 // Told after each operation how much of the whole run is done, in [0, 1].
 using Progress = std::function<void(double done)>;
 
@@ -48,17 +31,24 @@ struct CheckResult {
   std::optional<FirstDifference> first;
   std::vector<CauseAt> causes;
   std::vector<Finding> findings;
+  std::vector<Capture::Payload> kept_a, kept_b;  // what CheckOptions::keep asked for
 
   bool has_error() const;  // an error among the findings
+};
+
+struct CheckOptions {
+  Progress progress = [](double) {};
+  // Of a recorded run: every GEMM of both arms follows it. Else the reference follows an arm of
+  // another backend, and an arm of GemmPolicy::kFollow the other one.
+  const GemmRecords* records = nullptr;
+  // Keep the bytes of these events of the first run.
+  std::function<bool(const EventKey&)> keep = [](const EventKey&) { return false; };
 };
 
 // Runs both arms. Where they differ both run once more: an arm whose digests then differ from its
 // own is not reproducible, and the payload of the first differing event is kept. Memory is bounded
 // by one layer and its digests.
 CheckResult run_check(const CheckRequest& request, const BackendFactory& make_backend,
-                      const Progress& progress);
-
-// Multiply-adds of one arm.
-double multiply_adds(const CheckRequest& request);
+                      const CheckOptions& options = {});
 
 }  // namespace samebits

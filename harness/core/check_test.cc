@@ -28,11 +28,11 @@ struct Check : testing::Test {
   CheckResult check(std::vector<Meddling> meddling = {}) {
     return run_check(
         request,
-        [&](const std::string&, int threads) {
+        [&](const Arm&, int threads) {
           const auto run = static_cast<std::size_t>(runs++);
           return meddling_backend(threads, run < meddling.size() ? meddling[run] : Meddling{});
         },
-        [this](double done) { progress.push_back(done); });
+        {.progress = [this](double done) { progress.push_back(done); }});
   }
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "harness/core/delayed_scaling.h"
+#include "harness/core/error.h"
 #include "harness/core/event_builder.h"
 #include "harness/core/loss.h"
 #include "harness/core/values.h"
@@ -117,6 +118,34 @@ class LayerRun {
     return {weight_digest_, copy.source, copy.parameters, flag};
   }
 
+  GemmSpec gemm_spec(Operation operation, const EventKey& key) const {
+    GemmSpec spec;
+    spec.operation = operation;
+    spec.fast_accumulation = recipe_.fast_accumulation(operation);
+    if (options_.follow) spec.follow = options_.follow->find(key);
+    return spec;
+  }
+
+  GemmRecord multiply(const GemmSpec& spec, const QuantizedOperand& a, const QuantizedOperand& b,
+                      const Tensor& bias, Tensor& d) {
+    if (backend_.multiplies(a.mode, b.mode)) return backend_.gemm(spec, a, b, bias, d);
+    if (!options_.stand_in) {
+      throw Error(std::string(backend_.name()) + " has no GEMM with " +
+                  std::string(scale_mode_name(a.mode)) + " scales");
+    }
+    Backend& other = *options_.stand_in;
+    const auto moved = [&](const Tensor& tensor) {
+      return tensor ? other.upload(backend_.download(tensor)) : Tensor{};
+    };
+    const auto operand = [&](const QuantizedOperand& o) {
+      return QuantizedOperand{moved(o.codes), moved(o.scale_inv), o.mode};
+    };
+    Tensor result = moved(d);
+    const GemmRecord record = other.gemm(spec, operand(a), operand(b), moved(bias), result);
+    d = backend_.upload(other.download(result));
+    return record;
+  }
+
   void forward(const Op& op, Pass pass) {
     Saved used = pass == Pass::kRecompute ? saved_.at(op.microbatch) : Saved{};
     if (pass != Pass::kRecompute) {
@@ -142,17 +171,13 @@ class LayerRun {
     used.weight = weight.copy;
     used.flag = request.flag;
 
-    GemmSpec spec;
-    spec.operation = Operation::kFprop;
-    spec.fast_accumulation = recipe_.fast_accumulation(Operation::kFprop);
+    EventBuilder builder = event(op, pass, Operation::kFprop);
+    const GemmSpec spec = gemm_spec(Operation::kFprop, builder.event().key);
     Tensor y;
-    const GemmRecord record =
-        backend_.gemm(spec, used.weight.bytes.rowwise, used.x.rowwise, bias_, y);
+    builder.event().gemm = multiply(spec, used.weight.bytes.rowwise, used.x.rowwise, bias_, y);
     used.y = backend_.download(y);
 
-    EventBuilder builder = event(op, pass, Operation::kFprop);
     builder.event().weight = provenance(used.weight, used.flag);
-    builder.event().gemm = record;
     builder.tensor("x", backend_.download(x));
     builder.operand("x", used.x.rowwise);
     builder.operand("weight", used.weight.bytes.rowwise);
@@ -191,16 +216,12 @@ class LayerRun {
   }
 
   void dgrad(const Op& op, const Saved& saved, const Tensor& dy, const QuantizedTensor& quantized) {
-    GemmSpec spec;
-    spec.operation = Operation::kDgrad;
-    spec.fast_accumulation = recipe_.fast_accumulation(Operation::kDgrad);
-    Tensor dx;
-    const GemmRecord record =
-        backend_.gemm(spec, saved.weight.bytes.columnwise, quantized.rowwise, {}, dx);
-
     EventBuilder builder = event(op, Pass::kTrain, Operation::kDgrad);
+    const GemmSpec spec = gemm_spec(Operation::kDgrad, builder.event().key);
+    Tensor dx;
+    builder.event().gemm = multiply(spec, saved.weight.bytes.columnwise, quantized.rowwise, {}, dx);
+
     builder.event().weight = provenance(saved.weight, saved.flag);
-    builder.event().gemm = record;
     builder.tensor("dy", backend_.download(dy));
     builder.operand("dy", quantized.rowwise);
     builder.operand("weight columnwise", saved.weight.bytes.columnwise);
@@ -211,16 +232,11 @@ class LayerRun {
   void wgrad(const Op& op, const Saved& saved, const QuantizedTensor& quantized) {
     const bool overwrite =
         program_.main_grad == MainGrad::kOverwriteFirst && saved.flag == CacheFlag::kTrue;
-    GemmSpec spec;
-    spec.operation = Operation::kWgrad;
-    spec.fast_accumulation = recipe_.fast_accumulation(Operation::kWgrad);
+    EventBuilder builder = event(op, Pass::kTrain, Operation::kWgrad);
+    GemmSpec spec = gemm_spec(Operation::kWgrad, builder.event().key);
     spec.output = DType::kF32;
     spec.beta = overwrite ? 0.0F : 1.0F;
-    const GemmRecord record =
-        backend_.gemm(spec, saved.x.columnwise, quantized.columnwise, {}, main_grad_);
-
-    EventBuilder builder = event(op, Pass::kTrain, Operation::kWgrad);
-    builder.event().gemm = record;
+    builder.event().gemm = multiply(spec, saved.x.columnwise, quantized.columnwise, {}, main_grad_);
     builder.event().beta = spec.beta;
     builder.event().onto_zeros = main_grad_is_zero_;
     main_grad_is_zero_ = false;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "harness/core/gemm_records.h"
 #include "harness/core/layer.h"
 #include "harness/core/trace.h"
 
@@ -18,9 +19,13 @@ using EventSink = std::function<void(Event&& event, std::span<const HostTensor> 
 
 struct EngineOptions {
   bool cached = false;  // pass the program's flags; None everywhere otherwise
-  std::optional<float>
-      learning_rate;  // of every update; else 2^-4 * max|w| / max|main_grad|, a layer and a step
-  int threads = 1;    // for digests; 0: all cores
+  // Of every update; else 2^-4 * max|w| / max|main_grad|, a layer and a step.
+  std::optional<float> learning_rate;
+  int threads = 1;  // for digests; 0: all cores
+  // Each GEMM follows its record there, where there is one.
+  const GemmRecords* follow = nullptr;
+  // Takes the GEMMs that the arm's backend does not have; the event's record names it.
+  Backend* stand_in = nullptr;
 };
 
 // Runs every operation of `program` on `layer` and returns the loss of each step, the sum over its

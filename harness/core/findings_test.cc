@@ -86,6 +86,12 @@ TEST_F(Findings, AVacuousUpdateIsSeenBesideAStaleCopyToo) {
   EXPECT_EQ(result.findings[0].kind, "vacuous update");
 }
 
+TEST_F(Findings, AStaleCopyOfAWeightThatMovedIsNotVacuous) {
+  scenario = "stale-weight";
+  steps = 2;
+  EXPECT_EQ(kinds(), Kinds{});
+}
+
 TEST_F(Findings, NonFiniteWeightsAreCounted) {
   layers[0].layer.weight =
       with_first(layers[0].layer.weight, std::numeric_limits<float>::quiet_NaN());

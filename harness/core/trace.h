@@ -26,7 +26,7 @@ struct EventKey {
   std::string layer;
   Operation operation = Operation::kFprop;
 
-  bool operator==(const EventKey&) const = default;
+  auto operator<=>(const EventKey&) const = default;
 };
 
 struct EventTensor {

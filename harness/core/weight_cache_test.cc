@@ -46,6 +46,7 @@ class CountingBackend : public Backend {
   Tensor upload(const HostTensor&) override { throw Error("not asked of a cache"); }
   HostTensor download(const Tensor&) override { throw Error("not asked of a cache"); }
   Tensor zeros(DType, const Shape&) override { throw Error("not asked of a cache"); }
+  bool multiplies(ScaleMode, ScaleMode) const override { return true; }
   GemmRecord gemm(const GemmSpec&, const QuantizedOperand&, const QuantizedOperand&, const Tensor&,
                   Tensor&) override {
     throw Error("not asked of a cache");

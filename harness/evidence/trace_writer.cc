@@ -92,7 +92,7 @@ std::string event_json(const Event& event) {
   }
   if (event.gemm) {
     json["gemm"] = {{"by", event.gemm->by},
-                    {"model", event.gemm->model},
+                    {"algorithm", event.gemm->algorithm},
                     {"split_k", event.gemm->split_k},
                     {"dropped_terms", event.gemm->dropped_terms}};
   }
