@@ -107,6 +107,18 @@ TEST(ExactModel, LosesNothingToSplitK) {
   EXPECT_TRUE((d.array() == 96784).all());
 }
 
+TEST(ExactModel, TakesBlockExponentsIntoTheSum) {
+  Quantized a = ones(1, 64, Granularity::k1x32), b = ones(1, 64, Granularity::k1x32);
+  a.scale_inv << 4, 0x1p-60f;
+  b.scale_inv << 0.5, 0x1p-50f;
+  const auto total = [&] {
+    return gemm({.a = &a, .b = &b}, {.model = exact(), .output = OutputType::kFP32})(0, 0);
+  };
+  EXPECT_EQ(total(), 32 * 2);
+  b.codes.leftCols(16).setConstant(fp8_saturate(-1, Fp8::kE4M3));  // the first block cancels
+  EXPECT_EQ(total(), 32 * 0x1p-110f);
+}
+
 TEST(ExactModel, LetsSpecialValuesAndScalesFollowTheArithmetic) {
   const float inf = std::numeric_limits<float>::infinity();
   const auto product_with_scale = [](float scale, float value) {

@@ -111,6 +111,7 @@ TEST(SplitK, LosesTheTailThatNoSliceCovers) {
   EXPECT_EQ(summed_k(96784, 36, kTensor, kTensor), 96768);
   EXPECT_EQ(summed_k(295696, 33, kTensor, kTensor), 295680);
   EXPECT_EQ(summed_k(16640, 129, kTensor, kTensor), 16512);
+  EXPECT_EQ(summed_k(16640, 129, k128x128, k1x128), 16640);  // slices of 512 instead of 128
 }
 
 TEST(SplitK, SumsAllOfKWhereItIsAMultipleOf128AndSlicesAreFew) {
@@ -158,6 +159,32 @@ TEST(Epilogue, FusesOnlyWhereCIsAddedOutOfPlace) {
   in_place.in_place = true;
   EXPECT_EQ(epilogue(1.5, -1.5, spec), 1.5f * 0x1p-23f);
   EXPECT_EQ(epilogue(1.5, -1.5, in_place), 2 * 0x1p-23f);
+}
+
+TEST(Epilogue, OfSplitKRoundsOnceAlsoInPlace) {
+  const Quantized a = row_of({1, 0}), b = row_of({1, 0});
+  const Matrix c = Matrix::Constant(1, 1, 0x1p-7f);
+  GemmSpec spec{.alpha = 1 + 0x1p-8f, .beta = 1, .in_place = true};
+  EXPECT_EQ(gemm({.a = &a, .b = &b, .c = &c}, spec)(0, 0), 1 + 0x1p-7f);
+  spec.split_k = 2;
+  EXPECT_EQ(gemm({.a = &a, .b = &b, .c = &c}, spec)(0, 0), 1 + 2 * 0x1p-7f);
+}
+
+TEST(Epilogue, OfSplitKHasNoNegativeZero) {
+  Quantized a = row_of({0, 0}), b = row_of({1, 1});
+  a.granularity = b.granularity = kRow;
+  const Matrix d =
+      gemm({.a = &a, .b = &b}, {.output = OutputType::kFP32, .alpha = -1, .split_k = 2});
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(d(0, 0)), 0u);
+}
+
+TEST(Epilogue, AddsCOfTheSameRowAndColumn) {
+  const Quantized a = ones(2, 16), b = ones(2, 16);
+  const Matrix c{{1, 2}, {3, 4}};
+  for (const bool in_place : {false, true}) {
+    const Matrix d = gemm({.a = &a, .b = &b, .c = &c}, {.beta = 1, .in_place = in_place});
+    EXPECT_EQ(d, Matrix({{17, 18}, {19, 20}}));
+  }
 }
 
 TEST(Epilogue, OfTensorwiseScalesHasNoNegativeZero) {

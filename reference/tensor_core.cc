@@ -18,9 +18,6 @@ constexpr int kFp32FractionBits = 23;
 constexpr int kFp32MinExponent = -126;
 constexpr int kFp32MaxExponent = 127;
 
-// Below any exponent a non-zero term can have: FP8 -32, blocks of 32 -254, FP32 -126.
-constexpr int kLeastExponent = -1000;
-
 // c: significand * 2^(exponent - 23), or `special` where that is not 0 (NaN counts as not 0).
 struct Accumulator {
   std::int64_t significand = 0;
@@ -95,14 +92,18 @@ struct Terms {
   std::array<std::int16_t, kMaxProducts> exponents;
 };
 
-// Gives each product the exponent of its own leading bit.
-void normalise(Terms& terms, int count) {
+// The largest exponent of a product; of its leading bit if `normalised`.
+int largest_exponent(const Terms& terms, int count, bool normalised) {
+  int largest = 2 * kZeroExponent;
   for (int i = 0; i < count; ++i) {
-    if (terms.products[i] == 0) continue;
-    const auto magnitude = static_cast<unsigned>(std::abs(terms.products[i]));
-    const int up = static_cast<int>(std::bit_width(magnitude)) - 1 - kProductFractionBits;
-    terms.exponents[i] = static_cast<std::int16_t>(terms.exponents[i] + up);
+    int exponent = terms.exponents[i];
+    if (normalised && terms.products[i] != 0) {
+      const auto magnitude = static_cast<unsigned>(std::abs(terms.products[i]));
+      exponent += static_cast<int>(std::bit_width(magnitude)) - 1 - kProductFractionBits;
+    }
+    largest = std::max(largest, exponent);
   }
+  return largest;
 }
 
 // One fused sum of the `count` products from `begin` on and c.
@@ -120,23 +121,20 @@ Accumulator fused_sum(const AccumulationModel& model, const OperandRow& a, const
         static_cast<std::int16_t>(a.significands[begin + i] * b.significands[begin + i]);
     terms.exponents[i] = static_cast<std::int16_t>(a.exponents[begin + i] + b.exponents[begin + i]);
   }
-  const auto unnormalised = terms.exponents;
-  if (model.normalise_products) normalise(terms, count);
 
   const std::int64_t block = begin / kBlockOf32;
   const int block_exponent = model.block_exponents && a.block_exponents != nullptr
                                  ? a.block_exponents[block] + b.block_exponents[block]
                                  : 0;
   const int largest_product =
-      *std::max_element(terms.exponents.begin(), terms.exponents.begin() + count) + block_exponent;
+      largest_exponent(terms, count, model.normalise_products) + block_exponent;
   const int largest = std::max(largest_product, c.exponent);
-  if (largest < kLeastExponent) return {};
 
   const int aligned_bits = model.aligned_fraction_bits;
   std::int64_t sum =
       align<kCut>(c.significand, kFp32FractionBits, largest - c.exponent, aligned_bits);
   for (int i = 0; i < count; ++i) {
-    const int below = largest - (unnormalised[i] + block_exponent);
+    const int below = largest - (terms.exponents[i] + block_exponent);
     sum += align<kCut>(terms.products[i], kProductFractionBits, below, aligned_bits);
   }
   return round_result(model, sum, largest - aligned_bits);

@@ -32,6 +32,11 @@ TEST(FusedSum, KeepsATermOfThirteenBitsBelowTheLargestAndDropsTheNext) {
   EXPECT_EQ(dot(hopper(false), row_of({1, 0x1p-7f}), row_of({1, 0x1p-7f})), 1);
 }
 
+TEST(FusedSum, DropsATermHoweverFarBelowTheLargestItIs) {
+  const Quantized a = row_of({448, 0x1p-9f}), b = row_of({57344, 0x1p-16f}, Fp8::kE5M2);
+  EXPECT_EQ(dot(hopper(false), a, b), 448 * 57344);
+}
+
 TEST(FusedSum, CutsTermsTowardZeroWhateverTheirSign) {
   const Quantized a = row_of({1, -0x1p-7f}), b = row_of({1, 0x1p-7f});
   EXPECT_EQ(dot(hopper(false), a, b), 1);
@@ -130,6 +135,15 @@ TEST(Chain, OfANanBlockScaleIsNanAndOfAnOverflowInf) {
   EXPECT_EQ(bits(dot(blackwell(), a, b)), 0u);
   a.scale_inv(0, 0) = 0x1p-19f;
   EXPECT_EQ(dot(blackwell(), a, b), 0x1p-141f);  // an FP32 subnormal
+}
+
+TEST(Chain, ThatOverflowsStaysInf) {
+  Quantized a = ones(1, 64, Granularity::k1x32), b = ones(1, 64, Granularity::k1x32);
+  a.scale_inv.setConstant(0x1p127f);
+  b.codes.rightCols(32).setConstant(fp8_saturate(-1, Fp8::kE4M3));
+  EXPECT_EQ(dot(blackwell(), a, b), kInf);  // the second block would cancel the first
+  b.codes.rightCols(32).setZero();
+  EXPECT_EQ(dot(blackwell(), a, b), kInf);
 }
 
 TEST(Operand, RefusesABlockScaleThatIsNoPowerOfTwo) {
