@@ -23,6 +23,7 @@ struct LineRule {
 
 constexpr char kNowhere[] = "^$";
 constexpr char kTests[] = R"(_test\.cc$)";
+constexpr char kPrograms[] = R"(_(test|bench)\.cc$)";  // each is an executable of its own
 constexpr char kLibraries[] = "^(reference/|kernels/|harness/(?!cli/))";
 
 // An include directive, from the opening quote or bracket on as `what` says.
@@ -30,26 +31,27 @@ std::string include(const std::string& what) { return R"(^\s*#\s*include\s*)" + 
 
 const std::vector<LineRule>& line_rules() {
   static const std::vector<LineRule> rules = {
-      {"reference/ includes only Eigen, std and reference/", "^reference/", kTests,
+      {"reference/ includes only Eigen, std and reference/", "^reference/", kPrograms,
        include(R"re((?!\s|<[a-z0-9_]+>|<Eigen/|"reference/))re")},
-      {"a test in reference/ includes no harness/ and no kernels/", R"(^reference/.*_test\.cc$)",
-       kNowhere, include(R"re(["<](harness|kernels)/)re")},
-      {"kernels/ never includes reference/", "^kernels/", kTests, include(R"re(["<]reference/)re")},
-      {"in kernels/ only cuda_backend includes harness/", "^kernels/(?!cuda_backend)", kTests,
+      {"a test in reference/ includes no harness/ and no kernels/",
+       R"(^reference/.*_(test|bench)\.cc$)", kNowhere, include(R"re(["<](harness|kernels)/)re")},
+      {"kernels/ never includes reference/", "^kernels/", kPrograms,
+       include(R"re(["<]reference/)re")},
+      {"in kernels/ only cuda_backend includes harness/", "^kernels/(?!cuda_backend)", kPrograms,
        include(R"re(["<]harness/)re")},
       {"only kernels/ includes CUDA's headers", "^(?!kernels/)", kNowhere,
        include(R"re(["<](cuda|cublas|cub/|nv|thrust/|cooperative_groups|cutlass/|cute/))re")},
-      {"of harness/ only cli includes kernels/", "^harness/(?!cli/)", kTests,
+      {"of harness/ only cli includes kernels/", "^harness/(?!cli/)", kPrograms,
        include(R"re(["<]kernels/)re")},
-      {"of harness/ only cli includes cli", "^harness/(?!cli/)", kTests,
+      {"of harness/ only cli includes cli", "^harness/(?!cli/)", kPrograms,
        include(R"re(["<]harness/cli/)re")},
       {"test frameworks are for *_test.cc and properties/", R"(^(?!properties/)|\.cuh?$)", kTests,
        include(R"re(["<](gtest|gmock|rapidcheck))re")},
       {"no conditional compilation on CUDA", ".", kNowhere, R"(^\s*#\s*(el)?if.*(CUDA|NVCC))"},
-      {"a library never prints, aborts or exits", kLibraries, kTests,
+      {"a library never prints, aborts or exits", kLibraries, kPrograms,
        R"(^\s*#\s*include\s*<(iostream|cassert)>|\bstd::(cout|cerr|clog)\b|\bfmt::print)"
        R"(|\b(v?f?printf|f?puts|putchar|perror|assert|abort|_?exit|_Exit|quick_exit|terminate)\s*\()"},
-      {"a library never reads the clock or the system's randomness", kLibraries, kTests,
+      {"a library never reads the clock or the system's randomness", kLibraries, kPrograms,
        R"(\b(system|steady|high_resolution)_clock\b|\brandom_device\b)"
        R"(|\b(s?rand|clock|clock_gettime|gettimeofday|getrandom)\s*\()"
        R"(|\btime\s*\(\s*(nullptr|NULL|0|&))"},
