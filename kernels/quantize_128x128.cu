@@ -41,16 +41,15 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (const auto& chunk : chunks) most = max_magnitude<Source>(chunk, most);
   const float amax = block_max(amax_of<Source>(most), shared);
-  const float scale = scale_from_amax<Target>(amax, options, Source::kLargest);
+  const ScalePair scale = scale_from_amax<Target>(amax, options, Source::kLargest);
   if (threadIdx.x == 0) {
-    store_scale(scale_inverse(scale), origin, rows, cols,
-                rowwise.codes ? rowwise.scale_inv : nullptr,
+    store_scale(scale.inverse, origin, rows, cols, rowwise.codes ? rowwise.scale_inv : nullptr,
                 columnwise.codes ? columnwise.scale_inv : nullptr);
   }
 #pragma unroll
   for (int i = 0; i < kChunksPerThread; ++i) {
     const std::int64_t row = origin.row + row_in_tile(i);
-    const uint4 codes = cast_chunk<Source, Target>(chunks[i], scale);
+    const uint4 codes = cast_chunk<Source, Target>(chunks[i], scale.scale);
     if (rowwise.codes) {
       store_codes<kVector>(rowwise.codes + row * cols + col, codes, row < rows ? cols - col : 0);
     }

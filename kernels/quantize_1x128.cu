@@ -10,8 +10,8 @@ struct Block1x128 {
 
   template <class Source, class Target>
   static __device__ BlockScale<float> scale(float amax, const ScaleOptions& options) {
-    const float scale = scale_from_amax<Target>(amax, options, Source::kLargest);
-    return {scale, scale_inverse(scale)};
+    const ScalePair pair = scale_from_amax<Target>(amax, options, Source::kLargest);
+    return {pair.scale, pair.inverse};
   }
   static __device__ std::int64_t index(std::int64_t row, std::int64_t block, std::int64_t rows,
                                        std::int64_t) {

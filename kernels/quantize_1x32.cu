@@ -11,7 +11,7 @@ struct Block1x32 {
   template <class Source, class Target>
   static __device__ BlockScale<std::uint8_t> scale(float amax, const ScaleOptions&) {
     const std::uint32_t exponent = mx_exponent<Target>(amax);
-    return {mx_multiplier(exponent), static_cast<std::uint8_t>(exponent)};
+    return {power_of_two(254 - exponent), static_cast<std::uint8_t>(exponent)};
   }
   static __device__ std::int64_t index(std::int64_t row, std::int64_t block, std::int64_t,
                                        std::int64_t cols) {

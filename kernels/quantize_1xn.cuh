@@ -69,7 +69,7 @@ template <class Block, class Source, class Target, bool kVector>
 __device__ void quantize_columns(const Tile<sizeof(typename Source::Element)>& tile,
                                  const TileOrigin& origin, const Blocks1xN<Block>& to) {
   const int first_row = tile.read_row();
-#pragma unroll
+#pragma unroll 1  // unrolled, it takes more registers than four blocks a multiprocessor leave
   for (int i = 0; i < tile.kReadsPerThread; ++i) {
     const int word = tile.read_word(i);
     std::uint32_t x[kChunk];
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // Columns, and rows where they are wanted, from one read of the source.
 template <class Block, class Source, class Target, bool kVector>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kVector&& Source::kPerWord == 2 ? 4 : 2)
     columns_kernel(const typename Source::Element* x, Blocks1xN<Block> to) {
   using SourceChunk = Chunk<typename Source::Element>;
   extern __shared__ uint4 tile_memory[];

@@ -47,11 +47,12 @@ __global__ void __launch_bounds__(kThreads)
 
 template <class Target>
 __global__ void scale_kernel(const float* amax, ScaleOptions options, float* scale) {
-  *scale = scale_from_amax<Target>(*amax, options, Fp32::kLargest);
+  *scale = scale_from_amax<Target>(*amax, options, Fp32::kLargest).scale;
 }
 
+// RN(1 / scale), once.
 __device__ void store_inverse(float scale, float* scale_inv) {
-  if (scale_inv && blockIdx.x == 0 && threadIdx.x == 0) *scale_inv = scale_inverse(scale);
+  if (scale_inv && blockIdx.x == 0 && threadIdx.x == 0) *scale_inv = __frcp_rn(scale);
 }
 
 // Of a flat array.
