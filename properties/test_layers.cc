@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "harness/core/engine.h"
 #include "harness/reference_backend.h"
 #include "reference/formats.h"
 
