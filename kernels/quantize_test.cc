@@ -26,10 +26,10 @@ using reference::Matrix;
 void expect_the_reference(Granularity granularity) {
   const Stream stream;
   const bool ok = rc::check("a kernel writes the reference's bytes, whatever lay there", [&] {
-    const QuantizeCase c = any_quantize_case(granularity);
+    const QuantizeCase c = properties::any_quantize_case(granularity);
     RC_LOG() << c << '\n';
     const StoredMatrix source = stored(c.x, c.source);
-    for (const std::uint8_t poison : {0xff, 0x5a}) {
+    for (const std::uint8_t poison : {std::uint8_t{0xff}, std::uint8_t{0x5a}}) {
       const std::string text = quantize_difference(c, source, poison, stream);
       if (!text.empty()) RC_FAIL(text);
     }
