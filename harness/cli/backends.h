@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/core/arm.h"
 #include "harness/core/backend.h"
@@ -12,6 +14,9 @@ namespace samebits::cli {
 // The backend of this arm, "reference" or "cuda". Throws Error, with the reason, where it is not
 // to be had.
 std::unique_ptr<Backend> make_backend(const Arm& arm, int threads);
+
+// What results of the backends beside the reference could depend on: GPU, driver, library.
+std::vector<std::pair<std::string, std::string>> backend_environment();
 
 // The backend that `--backend auto` takes.
 std::string best_backend();

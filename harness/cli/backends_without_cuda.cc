@@ -12,4 +12,6 @@ std::unique_ptr<Backend> make_backend(const Arm& arm, int threads) {
 
 std::string best_backend() { return std::string(kReference); }
 
+std::vector<std::pair<std::string, std::string>> backend_environment() { return {}; }
+
 }  // namespace samebits::cli

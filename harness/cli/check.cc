@@ -26,6 +26,7 @@ struct Options {
   std::string scenario = "train";
   std::string main_grad = "accumulate";
   std::string arms, backend = "auto";
+  std::string gemm = "heuristic";
   int microbatches = 4, steps = 2;
   std::optional<std::int64_t> tokens;
   std::vector<std::string> layers;
@@ -48,14 +49,30 @@ Recipe make_recipe(const Options& options) {
   return recipe;
 }
 
+constexpr std::string_view kPinned = "pinned:";
+
+// "follow" is for the second arm alone: the first has nothing to follow.
+GemmPolicy make_policy(const std::string& gemm, bool second) {
+  if (gemm == "no-split") return GemmPolicy::kNoSplit;
+  if (gemm.starts_with(kPinned) || (gemm == "follow" && second)) return GemmPolicy::kFollow;
+  if (gemm == "heuristic" || gemm == "follow") return GemmPolicy::kHeuristic;
+  throw Error("--gemm is heuristic, no-split, follow or pinned:FILE, not \"" + gemm + "\"");
+}
+
 std::pair<Arm, Arm> make_arms(const Options& options) {
+  std::pair<Arm, Arm> arms;
   if (options.arms.empty()) {
     const std::string backend = options.backend == "auto" ? best_backend() : options.backend;
-    return {{backend, false}, {backend, true}};
+    arms = {{backend, false}, {backend, true}};
+  } else {
+    const auto comma = options.arms.find(',');
+    if (comma == std::string::npos) throw Error("--arms takes two arms, A,B");
+    arms = {parse_arm(options.arms.substr(0, comma)), parse_arm(options.arms.substr(comma + 1))};
   }
-  const auto comma = options.arms.find(',');
-  if (comma == std::string::npos) throw Error("--arms takes two arms, A,B");
-  return {parse_arm(options.arms.substr(0, comma)), parse_arm(options.arms.substr(comma + 1))};
+  // The reference has no choice to make: it follows the other side's split of K.
+  if (arms.first.backend != kReference) arms.first.gemm = make_policy(options.gemm, false);
+  if (arms.second.backend != kReference) arms.second.gemm = make_policy(options.gemm, true);
+  return arms;
 }
 
 std::string describe_inputs(const std::vector<CheckedLayer>& layers, const Options& options) {
