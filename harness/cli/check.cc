@@ -11,6 +11,7 @@
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
 #include "harness/core/scenario.h"
+#include "harness/evidence/trace_reader.h"
 #include "harness/evidence/trace_writer.h"
 #include "harness/evidence/write_file.h"
 #include "harness/report/json.h"
@@ -35,6 +36,7 @@ struct Options {
   std::optional<float> lr;
   int threads = 0;
   std::string json, trace;
+  bool payload = false;
 };
 
 Recipe make_recipe(const Options& options) {
@@ -112,6 +114,19 @@ void require_outputs(const Options& options) {
   if (!options.trace.empty()) evidence::require_writable_directory(options.trace);
 }
 
+bool is_first_microbatch(const EventKey& key) { return key.step == 0 && key.microbatch == 0; }
+
+std::optional<GemmRecords> pinned_records(const Options& options) {
+  if (!options.gemm.starts_with(kPinned)) return std::nullopt;
+  return GemmRecords(evidence::read_trace(options.gemm.substr(kPinned.size())).trace);
+}
+
+void add_payload(const std::vector<Capture::Payload>& kept, std::vector<HostTensor>& payload) {
+  for (const Capture::Payload& event : kept) {
+    payload.insert(payload.end(), event.tensors.begin(), event.tensors.end());
+  }
+}
+
 void write_outputs(const Options& options, const CheckRequest& request, const CheckResult& result,
                    const report::Scope& scope) {
   if (!options.trace.empty()) {
@@ -121,6 +136,8 @@ void write_outputs(const Options& options, const CheckRequest& request, const Ch
       a.payload = result.first->a;
       b.payload = result.first->b;
     }
+    add_payload(result.kept_a, a.payload);
+    add_payload(result.kept_b, b.payload);
     evidence::write_traces(options.trace, {{"a", a}, {"b", b}});
   }
   if (!options.json.empty()) {
@@ -168,8 +185,12 @@ int run_check_command(const Options& options, const Invocation& invocation) {
   CheckResult result;
   {
     ProgressBar bar;
-    result =
-        run_check(request, make_backend, {.progress = [&bar](double done) { bar.show(done); }});
+    const std::optional<GemmRecords> records = pinned_records(options);
+    samebits::CheckOptions run;
+    run.progress = [&bar](double done) { bar.show(done); };
+    if (records) run.records = &*records;
+    if (options.payload) run.keep = is_first_microbatch;
+    result = run_check(request, make_backend, run);
   }
   write_outputs(options, request, result, scope);
   fmt::print("{}", report::text_verdict(request, result, scope, wants_color()));
@@ -212,6 +233,11 @@ void add_check(CLI::App& app, Invocation& invocation) {
       ->check(CLI::IsMember({"auto", "reference", "cuda"}))
       ->capture_default_str()
       ->excludes(arms);
+  check
+      .add_option("--gemm", options->gemm,
+                  "how cuda arms choose algorithms: heuristic, no-split, follow (B takes A's), "
+                  "pinned:TRACE (the recorded ones; reference arms take the split of K)")
+      ->capture_default_str();
   check.add_option("--main-grad", options->main_grad, "what True does to gradient accumulation")
       ->check(CLI::IsMember({"accumulate", "overwrite-first"}))
       ->capture_default_str();
@@ -236,6 +262,8 @@ void add_check(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   check.add_option("--json", options->json, "write the report as JSON");
   check.add_option("--trace", options->trace, "write both traces into this new folder");
+  check.add_flag("--payload", options->payload,
+                 "with --trace: keep the bytes of step 0 microbatch 0 too");
   check.footer(scenario_help());
   check.callback([options, &invocation] {
     invocation.run = [options, &invocation] { return run_check_command(*options, invocation); };

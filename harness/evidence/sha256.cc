@@ -55,4 +55,17 @@ std::string hex(const Sha256Value& value) {
   return text;
 }
 
+std::optional<Sha256Value> parse_hex(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  Sha256Value value;
+  if (text.size() != 2 * value.size()) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t digit = kDigits.find(text[i]);
+    if (digit == std::string_view::npos) return std::nullopt;
+    const auto high = i % 2 == 0 ? std::byte{0} : value[i / 2] << 4;
+    value[i / 2] = high | static_cast<std::byte>(digit);
+  }
+  return value;
+}
+
 }  // namespace samebits::evidence

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace samebits::evidence {
 
@@ -26,6 +28,7 @@ class Sha256 {
   std::unique_ptr<Context> context_;
 };
 
-std::string hex(const Sha256Value& value);  // 64 lower-case digits
+std::string hex(const Sha256Value& value);                    // 64 lower-case digits
+std::optional<Sha256Value> parse_hex(std::string_view text);  // of just that form
 
 }  // namespace samebits::evidence
