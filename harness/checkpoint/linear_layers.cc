@@ -153,8 +153,10 @@ LayerSelection select_linear_layers(const TensorSource& source,
 
 std::vector<CheckedLayer> with_inputs(std::vector<Layer> layers, const TensorSource* captured,
                                       const InputOptions& options) {
-  if (options.tokens && (*options.tokens <= 0 || *options.tokens % kMultiple != 0)) {
-    throw Error("--tokens is " + std::to_string(*options.tokens) + ", not a multiple of 16");
+  if (const auto& tokens = options.tokens;
+      tokens && (*tokens <= 0 || *tokens > kMostTokens || *tokens % kMultiple != 0)) {
+    throw Error("--tokens is " + std::to_string(*tokens) + ", not a multiple of 16 from 16 to " +
+                std::to_string(kMostTokens));
   }
   std::vector<CheckedLayer> result;
   bool any_captured = false;

@@ -33,11 +33,12 @@ struct InputOptions {
   std::optional<std::int64_t> tokens;  // not given: as captured, else kDefaultTokens
 };
 inline constexpr std::int64_t kDefaultTokens = 64;
+inline constexpr std::int64_t kMostTokens = 1 << 20;  // far above any microbatch; sizes cannot wrap
 
 // Pairs each layer with its inputs: `<layer>.x` [slices, tokens, in] and `<layer>.dy` [slices,
 // tokens, out] of `captured` where it has them, else made from the seed. Throws Error, naming the
 // file and the tensor, where a captured shape or dtype does not fit, the tokens are no multiple of
-// 16, or the file has nothing for any of the layers.
+// 16 or above kMostTokens, or the file has nothing for any of the layers.
 std::vector<CheckedLayer> with_inputs(std::vector<Layer> layers, const TensorSource* captured,
                                       const InputOptions& options);
 

@@ -1,12 +1,14 @@
 // samebits check CHECKPOINT: the differential check of a saved checkpoint.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "harness/checkpoint/linear_layers.h"
 #include "harness/cli/backends.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/environment.h"
+#include "harness/cli/option_values.h"
 #include "harness/cli/terminal.h"
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
@@ -71,6 +73,7 @@ std::pair<Arm, Arm> make_arms(const Options& options) {
     if (comma == std::string::npos) throw Error("--arms takes two arms, A,B");
     arms = {parse_arm(options.arms.substr(0, comma)), parse_arm(options.arms.substr(comma + 1))};
   }
+  for (const bool second : {false, true}) make_policy(options.gemm, second);  // throws, if wrong
   // The reference has no choice to make: it follows the other side's split of K.
   if (arms.first.backend != kReference) arms.first.gemm = make_policy(options.gemm, false);
   if (arms.second.backend != kReference) arms.second.gemm = make_policy(options.gemm, true);
@@ -97,7 +100,8 @@ report::Scope make_scope(const Options& options, const Invocation& invocation,
   std::vector<std::string> repeat = invocation.arguments;
   const auto is_seed = [](const std::string& argument) { return argument.starts_with("--seed"); };
   if (std::none_of(repeat.begin(), repeat.end(), is_seed)) {
-    repeat.insert(repeat.end(), {"--seed", std::to_string(options.seed)});
+    // Behind the command's name: behind a "--" it would be an argument.
+    repeat.insert(repeat.begin() + 2, {"--seed", std::to_string(options.seed)});
   }
   scope.repeat = shell_line(repeat);
   scope.checkpoint = printable(options.checkpoint);
@@ -108,8 +112,21 @@ report::Scope make_scope(const Options& options, const Invocation& invocation,
   return scope;
 }
 
+// Throws where the report would take the place of a file that is read or of the trace.
+void require_own_file(const std::string& json, const std::string& other) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::equivalent(json, other, ignored) ||
+      fs::weakly_canonical(json) == fs::weakly_canonical(other)) {
+    throw Error("--json " + printable(json) + " would take the place of " + printable(other));
+  }
+}
+
 // What cannot be written must not cost a run first.
 void require_outputs(const Options& options) {
+  for (const std::string* other : {&options.checkpoint, &options.inputs, &options.trace}) {
+    if (!options.json.empty() && !other->empty()) require_own_file(options.json, *other);
+  }
   if (!options.json.empty()) evidence::require_writable_file(options.json);
   if (!options.trace.empty()) evidence::require_writable_directory(options.trace);
 }
@@ -176,16 +193,16 @@ int run_check_command(const Options& options, const Invocation& invocation) {
       options.inputs.empty() ? nullptr : checkpoint::open_checkpoint(options.inputs);
   request.layers = checkpoint::with_inputs(std::move(selection.layers), captured.get(),
                                            {options.seed, options.tokens});
+  const std::optional<GemmRecords> records = pinned_records(options);
   require_outputs(options);
 
   const report::Scope scope =
       make_scope(options, invocation, request, std::move(selection.skipped));
   fmt::print("{}", report::text_scope(request, scope));
-  std::fflush(stdout);
+  flush_output();
   CheckResult result;
   {
     ProgressBar bar;
-    const std::optional<GemmRecords> records = pinned_records(options);
     samebits::CheckOptions run;
     run.progress = [&bar](double done) { bar.show(done); };
     if (records) run.records = &*records;
@@ -216,7 +233,9 @@ void add_check(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
   CLI::App& check =
       *app.add_subcommand("check", "Run the differential check of a saved checkpoint");
-  check.add_option("CHECKPOINT", options->checkpoint, "a safetensors file")->required();
+  check.add_option("CHECKPOINT", options->checkpoint, "a safetensors file")
+      ->required()
+      ->check(not_empty());
   check.add_option("--recipe", options->recipe, "FP8 recipe")
       ->check(CLI::IsMember({"current", "block", "mx", "delayed"}))
       ->capture_default_str();
@@ -227,8 +246,10 @@ void add_check(CLI::App& app, Invocation& invocation) {
   check.add_option("--scenario", options->scenario, "how the loop drives caching, see below")
       ->check(CLI::IsMember(scenario_names()))
       ->capture_default_str();
-  auto* arms = check.add_option("--arms", options->arms,
-                                "A,B: compare B against A (reference/uncached, ...)");
+  auto* arms =
+      check
+          .add_option("--arms", options->arms, "A,B: compare B against A (reference/uncached, ...)")
+          ->check(not_empty());
   check.add_option("--backend", options->backend, "the uncached and cached arms of this backend")
       ->check(CLI::IsMember({"auto", "reference", "cuda"}))
       ->capture_default_str()
@@ -242,28 +263,38 @@ void add_check(CLI::App& app, Invocation& invocation) {
       ->check(CLI::IsMember({"accumulate", "overwrite-first"}))
       ->capture_default_str();
   check.add_option("--microbatches", options->microbatches, "a step")
-      ->check(CLI::Range(1, 4096))
+      ->transform(whole_number(1, 4096))
       ->capture_default_str();
   check.add_option("--steps", options->steps, "optimizer steps")
-      ->check(CLI::Range(1, 4096))
+      ->transform(whole_number(1, 4096))
       ->capture_default_str();
-  check.add_option("--tokens", options->tokens,
-                   "a microbatch, a multiple of 16 [64, or as captured]");
+  check
+      .add_option("--tokens", options->tokens,
+                  "a microbatch, a multiple of 16 [64, or as captured]")
+      ->transform(whole_number<std::int64_t>());
   check.add_option("--layers", options->layers, "only layers that match this glob (repeatable)")
       ->type_size(1)
       ->allow_extra_args(false);
-  check.add_option("--inputs", options->inputs,
-                   "safetensors with <layer>.x, <layer>.dy [slices, tokens, features]");
+  check
+      .add_option("--inputs", options->inputs,
+                  "safetensors with <layer>.x, <layer>.dy [slices, tokens, features]")
+      ->check(not_empty());
   check.add_option("--seed", options->seed, "of inputs and targets that are not captured")
+      ->transform(whole_number<std::uint64_t>())
       ->capture_default_str();
-  check.add_option("--lr", options->lr, "learning rate [2^-4 * max|w| / max|main_grad|]");
+  check.add_option("--lr", options->lr, "learning rate [2^-4 * max|w| / max|main_grad|]")
+      ->transform(learning_rate());
   check.add_option("--threads", options->threads, "0: all cores")
-      ->check(CLI::Range(0, 4096))
+      ->transform(whole_number(0, 4096))
       ->capture_default_str();
-  check.add_option("--json", options->json, "write the report as JSON");
-  check.add_option("--trace", options->trace, "write both traces into this new folder");
-  check.add_flag("--payload", options->payload,
-                 "with --trace: keep the bytes of step 0 microbatch 0 too");
+  check.add_option("--json", options->json, "write the report as JSON")->check(not_empty());
+  auto* trace =
+      check.add_option("--trace", options->trace, "write both traces into this new folder")
+          ->check(not_empty());
+  check
+      .add_flag("--payload", options->payload,
+                "with --trace: keep the bytes of step 0 microbatch 0 too")
+      ->needs(trace);
   check.footer(scenario_help());
   check.callback([options, &invocation] {
     invocation.run = [options, &invocation] { return run_check_command(*options, invocation); };

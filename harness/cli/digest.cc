@@ -7,6 +7,7 @@
 #include "harness/checkpoint/mapped_file.h"
 #include "harness/checkpoint/tensor_source.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/option_values.h"
 #include "harness/core/printable.h"
 
 namespace samebits::cli {
@@ -35,7 +36,7 @@ void add_digest(CLI::App& app, Invocation& invocation) {
   auto files = std::make_shared<std::vector<std::string>>();
   CLI::App& digest =
       *app.add_subcommand("digest", "Print the digests of checkpoints and of each tensor in them");
-  digest.add_option("FILE", *files, "safetensors files")->required();
+  digest.add_option("FILE", *files, "safetensors files")->required()->check(not_empty());
   digest.callback(
       [files, &invocation] { invocation.run = [files] { return run_digest(*files); }; });
 }

@@ -5,6 +5,7 @@
 
 #include "harness/checkpoint/linear_layers.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/option_values.h"
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
 
@@ -50,7 +51,7 @@ int run_inspect(const std::string& file) {
 void add_inspect(CLI::App& app, Invocation& invocation) {
   auto file = std::make_shared<std::string>();
   CLI::App& inspect = *app.add_subcommand("inspect", "Show what is in a checkpoint");
-  inspect.add_option("FILE", *file, "a safetensors file")->required();
+  inspect.add_option("FILE", *file, "a safetensors file")->required()->check(not_empty());
   inspect.callback([file, &invocation] { invocation.run = [file] { return run_inspect(*file); }; });
 }
 

@@ -1,17 +1,21 @@
 // samebits: whether two ways of running the same FP8 training step give the same bits.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/terminal.h"
 #include "harness/core/printable.h"
 
 namespace {
 
-// One line on standard error, whatever is in the message.
+// One line on standard error, whatever is in the message. Where that is closed too, the status
+// alone tells.
 int trouble(const std::string& message) {
-  fmt::print(stderr, "samebits: {}\n", samebits::printable(message));
+  std::fputs(fmt::format("samebits: {}\n", samebits::printable(message)).c_str(), stderr);
   return samebits::cli::kTrouble;
 }
 
@@ -19,6 +23,7 @@ int trouble(const std::string& message) {
 
 int main(int argc, char** argv) {
   using namespace samebits::cli;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is an error like a full disk
   Invocation invocation{{argv, argv + argc}, {}};
   try {
     CLI::App app{
@@ -26,7 +31,7 @@ int main(int argc, char** argv) {
         "where they first part if they do not.",
         "samebits"};
     app.set_version_flag("--version", "samebits " SAMEBITS_VERSION);
-    app.require_subcommand(1);
+    app.require_subcommand(0, 1);
     app.footer(
         "Exit status: 0 same, 1 different (or an error among the findings), 2 trouble, 3 not "
         "reproducible.");
@@ -36,13 +41,20 @@ int main(int argc, char** argv) {
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& shown) {  // --help, --version
-      return app.exit(shown);
+      const int status = app.exit(shown);
+      flush_output();
+      return status;
     } catch (const CLI::ParseError& error) {
       return trouble(std::string(error.what()) + " (samebits --help lists the options)");
     }
+    if (!invocation.run) {
+      return trouble("a command is needed: check, inspect or digest (samebits --help shows them)");
+    }
     const int status = invocation.run();
-    if (std::fflush(stdout) != 0) return trouble("standard output cannot be written");
+    flush_output();
     return status;
+  } catch (const std::bad_alloc&) {
+    return trouble("out of memory");
   } catch (const std::exception& error) {
     return trouble(error.what());
   }

@@ -7,7 +7,37 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "harness/core/error.h"
+
 namespace samebits::cli {
+namespace {
+
+bool is_printable(char c) { return c >= ' ' && c <= '~'; }
+
+// Quoted for a shell. What is not printable ASCII must neither reach the terminal nor be lost in a
+// file of UTF-8, so $'...' spells it in hex.
+std::string quoted(const std::string& argument) {
+  if (std::all_of(argument.begin(), argument.end(), is_printable)) {
+    std::string text = "'";
+    for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return text + "'";
+  }
+  std::string text = "$'";
+  for (const char c : argument) {
+    if (c == '\'' || c == '\\') text += '\\';
+    text += is_printable(c) ? std::string(1, c)
+                            : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return text + "'";
+}
+
+}  // namespace
+
+void flush_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    throw Error("standard output cannot be written");
+  }
+}
 
 bool wants_color() {
   const char* no_color = std::getenv("NO_COLOR");
@@ -41,13 +71,8 @@ std::string shell_line(const std::vector<std::string>& arguments) {
   std::string line;
   for (const std::string& argument : arguments) {
     if (!line.empty()) line += ' ';
-    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
-      line += argument;
-      continue;
-    }
-    line += '\'';
-    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
+    const bool plain = !argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos;
+    line += plain ? argument : quoted(argument);
   }
   return line;
 }

@@ -70,9 +70,10 @@ void write_trace(const fs::path& directory, const StoredTrace& stored) {
   throw Error(printable(directory.native()) + ": " + reason);
 }
 
-// Beside the folder, so that the rename stays in one file system; the process id keeps two runs
-// apart.
+// Inside the folder where there is one (it may be a mount point, a link, the current folder), else
+// beside it: a rename stays in one file system. The process id keeps two runs apart.
 fs::path aside(const fs::path& directory) {
+  if (fs::exists(directory)) return directory / (".partial-" + std::to_string(getpid()));
   fs::path path = fs::absolute(directory).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   path += ".partial-" + std::to_string(getpid());
@@ -109,7 +110,7 @@ std::string event_json(const Event& event) {
 
 void require_writable_directory(const fs::path& directory) {
   std::error_code error;
-  if (fs::exists(directory, error) &&
+  if (fs::exists(fs::symlink_status(directory, error)) &&
       !(fs::is_directory(directory, error) && fs::is_empty(directory, error))) {
     refuse(directory, "exists and is not an empty folder");
   }
@@ -121,17 +122,28 @@ void require_writable_directory(const fs::path& directory) {
 void write_traces(const fs::path& directory,
                   const std::vector<std::pair<std::string, StoredTrace>>& traces) {
   require_writable_directory(directory);
+  const bool exists = fs::exists(directory);
   const fs::path partial = aside(directory);
-  std::error_code ignored;
+  const auto clean_up = [&] {
+    std::error_code ignored;
+    fs::remove_all(partial, ignored);
+    if (!exists) return;
+    for (const auto& [name, stored] : traces) fs::remove_all(directory / name, ignored);
+  };
   try {
     fs::create_directory(partial);
     for (const auto& [name, stored] : traces) write_trace(partial / name, stored);
-    fs::rename(partial, directory);
+    if (exists) {
+      for (const auto& [name, stored] : traces) fs::rename(partial / name, directory / name);
+      fs::remove(partial);
+    } else {
+      fs::rename(partial, directory);
+    }
   } catch (const fs::filesystem_error& error) {
-    fs::remove_all(partial, ignored);
+    clean_up();
     refuse(directory, error.code().message());
   } catch (...) {
-    fs::remove_all(partial, ignored);
+    clean_up();
     throw;
   }
 }
