@@ -29,7 +29,7 @@ float Epilogue::operator()(float u, float c, float bias) const {
   if (beta != 0 && !accumulates_in_place) {
     return store(plus_bias(std::fma(factor, u, beta * c)));
   }
-  const float value = plus_bias(adds_zero ? product + 0.0f : product);
+  const float value = plus_bias(factor == 1 ? u : product + 0.0f);  // see the header on -0
   return accumulates_in_place ? store(c + store(value)) : store(value);
 }
 

@@ -15,6 +15,15 @@ using enum Granularity;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
+Quantized scaled_row(std::initializer_list<float> values, Granularity mode, float scale) {
+  Quantized row = row_of(values);
+  row.granularity = mode;
+  row.scale_inv.setConstant(scale);
+  return row;
+}
+
+std::uint32_t bits(const Matrix& d) { return std::bit_cast<std::uint32_t>(d(0, 0)); }
+
 // D for one product `u`, tensorwise, through the whole of gemm().
 float epilogue(float u, float c, GemmSpec spec, const Eigen::VectorXf* bias = nullptr) {
   const Quantized a = row_of({u}), b = row_of({1});
@@ -51,11 +60,11 @@ TEST(Epilogue, OfSplitKRoundsOnceAlsoInPlace) {
 }
 
 TEST(Epilogue, OfSplitKHasNoNegativeZero) {
-  Quantized a = row_of({0, 0}), b = row_of({1, 1});
-  a.granularity = b.granularity = kRow;
-  const Matrix d =
-      gemm({.a = &a, .b = &b}, {.output = OutputType::kFP32, .alpha = -1, .split_k = 2});
-  EXPECT_EQ(std::bit_cast<std::uint32_t>(d(0, 0)), 0u);
+  const Quantized a = scaled_row({0, 0}, kRow, -1), b = scaled_row({1, 1}, kRow, 1);
+  GemmSpec spec{.output = OutputType::kFP32};
+  EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0x80000000u);
+  spec.split_k = 2;
+  EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0u);
 }
 
 TEST(Epilogue, AddsCOfTheSameRowAndColumn) {
@@ -67,15 +76,31 @@ TEST(Epilogue, AddsCOfTheSameRowAndColumn) {
   }
 }
 
-TEST(Epilogue, OfTensorwiseScalesHasNoNegativeZero) {
-  const auto bits = [](Granularity mode) {
-    Quantized a = row_of({0}), b = row_of({1});
-    a.granularity = b.granularity = mode;
-    const Matrix d = gemm({.a = &a, .b = &b}, {.output = OutputType::kFP32, .alpha = -1});
-    return std::bit_cast<std::uint32_t>(d(0, 0));
-  };
-  EXPECT_EQ(bits(kTensor), 0u);
-  EXPECT_EQ(bits(kRow), 0x80000000u);
+TEST(Epilogue, KeepsNegativeZeroOnlyWhereTheFactorIsOne) {
+  for (const Granularity mode : {kTensor, kRow, k1x128}) {
+    const Quantized a = scaled_row({0}, mode, 1), b = scaled_row({1}, mode, 1);
+    EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, {.output = OutputType::kFP32, .alpha = -1})), 0u);
+  }
+  // Tensorwise, the factor holds the scales.
+  const Quantized a = scaled_row({0}, kTensor, -2), b = scaled_row({1}, kTensor, 1);
+  EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, {.output = OutputType::kFP32})), 0u);
+}
+
+// u = -0; measured on an H200 (cuBLASLt 13.1).
+TEST(Epilogue, OfARowWithScaleNegativeZero) {
+  const Quantized a = scaled_row({1}, kRow, -0.0f), b = scaled_row({1}, kRow, 19.090294f);
+  GemmSpec spec{.output = OutputType::kFP32};
+  EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0x80000000u);
+  spec.alpha = 28.715666f;
+  EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0u);
+}
+
+// y = fma(2^-149, RN(sb * p), 0) underflows to -0; measured on an H200 (cuBLASLt 13.1).
+TEST(Epilogue, OfABlockThatUnderflows) {
+  const Quantized a = scaled_row({-12}, k1x128, 0x1p-149f);
+  const Quantized b = scaled_row({1}, k1x128, 0x1.039a9ap-7f);
+  const GemmSpec spec{.output = OutputType::kBF16, .alpha = 1.7848477f};
+  EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0u);
 }
 
 TEST(Epilogue, DoesNotReadCWhereBetaIsZero) {

@@ -97,7 +97,6 @@ Epilogue make_epilogue(const GemmInputs& in, const GemmSpec& spec) {
           .scale_d = spec.scale_d != nullptr ? *spec.scale_d : 1,
           .in_place = spec.in_place,
           .split_k = spec.split_k > 1,
-          .adds_zero = tensorwise,
           .has_bias = in.bias != nullptr};
 }
 
