@@ -1,8 +1,7 @@
 #include "kernels/algorithm_choice.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <optional>
 
 namespace samebits::kernels {
 namespace {
@@ -17,11 +16,13 @@ struct Config {
   std::size_t bytes;  // of an unsigned number, or a signed one that is not negative
 };
 constexpr Config kId{CUBLASLT_ALGO_CONFIG_ID, &AlgorithmRecord::id, 4};
+constexpr Config kSplitK{CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &AlgorithmRecord::split_k, 4};
+constexpr Config kReduction{CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &AlgorithmRecord::reduction, 4};
 constexpr Config kConfigs[] = {
     {CUBLASLT_ALGO_CONFIG_TILE_ID, &AlgorithmRecord::tile, 4},
     {CUBLASLT_ALGO_CONFIG_STAGES_ID, &AlgorithmRecord::stages, 4},
-    {CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &AlgorithmRecord::split_k, 4},
-    {CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &AlgorithmRecord::reduction, 4},
+    kSplitK,
+    kReduction,
     {CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, &AlgorithmRecord::swizzle, 4},
     {CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, &AlgorithmRecord::custom, 4},
     {CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, &AlgorithmRecord::inner, 2},
@@ -127,6 +128,36 @@ std::vector<Algorithm> ask(const GemmQuery& query, int most) {
   return algorithms;
 }
 
+// A configuration that the library did not offer in these words: the workspace that it needs.
+// Throws CublasError where the library refuses it or there is less.
+std::size_t checked_workspace(const GemmQuery& query, const cublasLtMatmulAlgo_t& algorithm,
+                              const std::string& what) {
+  const GemmDescriptors& d = query.descriptors;
+  cublasLtMatmulHeuristicResult_t result{};
+  check_cublas(cublasLtMatmulAlgoCheck(query.lt.get(), d.operation.get(), d.a.get(), d.b.get(),
+                                       d.c.get(), d.d.get(), &algorithm, &result),
+               "cublasLtMatmulAlgoCheck", what);
+  if (result.workspaceSize > query.workspace_bytes) {
+    throw CublasError(
+        "cublasLtMatmulAlgoCheck", CUBLAS_STATUS_INVALID_VALUE,
+        "it needs a workspace of " + std::to_string(result.workspaceSize) + " bytes: " + what);
+  }
+  return result.workspaceSize;
+}
+
+// The same algorithm in one slice, or nothing where the library refuses that.
+std::optional<Algorithm> without_split(const GemmQuery& query, const Algorithm& split) {
+  cublasLtMatmulAlgo_t algorithm = split.opaque;
+  try {
+    set(algorithm, kSplitK, 1, query.problem);
+    set(algorithm, kReduction, CUBLASLT_REDUCTION_SCHEME_NONE, query.problem);
+    const std::size_t workspace = checked_workspace(query, algorithm, describe(query.problem));
+    return Algorithm{algorithm, read_back(query, algorithm, workspace)};
+  } catch (const CublasError&) {
+    return std::nullopt;
+  }
+}
+
 void check_pinned(const AlgorithmRecord& pinned, const GemmQuery& query) {
   const auto require = [&](bool holds, const std::string& reason) {
     if (holds) return;
@@ -150,17 +181,21 @@ struct Chooser {
   Algorithm operator()(Heuristic) const { return ask(query, 1).front(); }
 
   Algorithm operator()(NoSplit) const {
-    for (const Algorithm& algorithm : offered(query)) {
+    const std::vector<Algorithm> algorithms = offered(query);
+    for (const Algorithm& algorithm : algorithms) {
       if (algorithm.record.split_k == 1) return algorithm;
     }
+    // Where K is long beside M and N, all that are offered split it.
+    for (const Algorithm& algorithm : algorithms) {
+      if (const auto whole = without_split(query, algorithm)) return *whole;
+    }
     throw NoAlgorithm("no-split", CUBLAS_STATUS_NOT_SUPPORTED,
-                      "every algorithm offered splits K: " + describe(query.problem));
+                      "every algorithm splits K: " + describe(query.problem));
   }
 
   Algorithm operator()(const AlgorithmRecord& pinned) const {
     check_pinned(pinned, query);
     const GemmProblem& p = query.problem;
-    const GemmDescriptors& d = query.descriptors;
     const std::string what = to_text(pinned) + "; " + describe(p);
     cublasLtMatmulAlgo_t algorithm{};
     check_cublas(cublasLtMatmulAlgoInit(query.lt.get(), kComputeType, kScaleType, cuda_type(p.a),
@@ -172,16 +207,7 @@ struct Chooser {
       const std::int64_t wanted = pinned.*config.member;
       if (get(algorithm, config, p) != wanted) set(algorithm, config, wanted, p);
     }
-    cublasLtMatmulHeuristicResult_t result{};
-    check_cublas(cublasLtMatmulAlgoCheck(query.lt.get(), d.operation.get(), d.a.get(), d.b.get(),
-                                         d.c.get(), d.d.get(), &algorithm, &result),
-                 "cublasLtMatmulAlgoCheck", what);
-    if (result.workspaceSize > query.workspace_bytes) {
-      throw CublasError(
-          "pinned algorithm", CUBLAS_STATUS_INVALID_VALUE,
-          "it needs a workspace of " + std::to_string(result.workspaceSize) + " bytes: " + what);
-    }
-    return {algorithm, read_back(query, algorithm, result.workspaceSize)};
+    return {algorithm, read_back(query, algorithm, checked_workspace(query, algorithm, what))};
   }
 };
 

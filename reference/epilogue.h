@@ -9,7 +9,7 @@
 //   split K          w = RN(f * u); D = cast(RN(fma(beta, C, w) + bias)), in place or not, C as +0
 //                    where beta is 0
 // Adding 0 makes +0 of -0. Measured on an H200 (cuBLASLt 13.1): rowwise u = -0 stays with alpha 1
-// and becomes +0 with alpha 28.7, 1x128 u = -0 becomes +0 with alpha 1.78; tensorwise u is never
+// and becomes +0 with alpha 28.7; 1x128 u = -0 becomes +0 with alpha 1.78; tensorwise u never is
 // -0.
 #pragma once
 
