@@ -7,6 +7,7 @@ ARMS is as in --arms. Arms that differ in caching must give the table below; arm
 backend alone must be the same everywhere. Exit status 1 if any run is not as it must be.
 """
 import concurrent.futures
+import datetime
 import itertools
 import json
 import os
@@ -79,9 +80,10 @@ def main():
         if not row["ok"]:
             print("not as it must be:", json.dumps(row))
     wrong = sum(not row["ok"] for row in rows)
+    head = json.dumps({"environment": environment, "date": datetime.date.today().isoformat(),
+                       "runs": len(rows), "wrong": wrong})
     with open(out, "w") as file:
-        json.dump({"environment": environment, "runs": len(rows), "wrong": wrong, "rows": rows}, file, indent=1)
-        file.write("\n")
+        file.write(head[:-1] + ', "rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]}\n")
     print(f"{len(rows)} runs, {wrong} not as they must be")
     sys.exit(wrong != 0)
 
