@@ -4,55 +4,27 @@
 
 #include <algorithm>
 
-#include "kernels/compare.h"
-#include "kernels/gpu_test.h"
 #include "kernels/quantize_128x128.h"
 #include "kernels/quantize_1x128.h"
 #include "kernels/quantize_1x32.h"
 #include "kernels/quantize_tensorwise.h"
 #include "kernels/quantize_transpose.h"
-#include "properties/generators.h"
+#include "properties/device_bytes.h"
 #include "reference/quantize.h"
 
 namespace samebits::kernels {
 namespace {
 
-// BF16 of magnitudes 2^-7 to 2^8, made once and repeated with a period that no tile divides.
-Buffer repeated_bf16(std::int64_t count, cudaStream_t stream) {
-  constexpr std::int64_t kPeriod = 4194301;  // a prime
-  std::vector<std::uint16_t> values(static_cast<std::size_t>(std::min(count, kPeriod)));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t random = properties::mixed(11, i);
-    values[i] = static_cast<std::uint16_t>((random & 0x807f) | (120 + (random >> 8 & 15)) << 7);
-  }
-  Buffer buffer(static_cast<std::size_t>(count) * 2, stream);
-  copy_to_device(buffer.as<std::uint16_t>(), values, stream);
-  for (auto done = static_cast<std::int64_t>(values.size()); done < count;) {
-    const std::int64_t more = std::min(done, count - done);
-    SAMEBITS_CUDA_CHECK(cudaMemcpyAsync(buffer.as<std::uint16_t>() + done, buffer.data(),
-                                        static_cast<std::size_t>(more) * 2,
-                                        cudaMemcpyDeviceToDevice, stream));
-    done += more;
-  }
-  return buffer;
-}
-
 struct Work {
   Work(std::int64_t rows, std::int64_t cols)
-      : x_buffer(repeated_bf16(rows * cols, stream)),
+      : x_buffer(properties::repeated_bf16(rows * cols, 11, stream)),
         x{x_buffer.data(), Format::kBF16, rows, cols} {}
 
   Buffer bytes(std::int64_t count) const { return Buffer(static_cast<std::size_t>(count), stream); }
   void expect_equal(const Buffer& a, const Buffer& b, const char* what) const {
-    ASSERT_EQ(a.size(), b.size());
-    const Buffer result(sizeof(Comparison), stream);
-    compare(a.data(), b.data(), static_cast<std::int64_t>(a.size()), 1, result.as<Comparison>(),
-            stream);
-    const Comparison found = download<Comparison>(result, stream).at(0);
+    const Comparison found = properties::compared(a, b, 1, stream);
     EXPECT_EQ(found.differing, 0u)
         << what << " [" << x.rows << ", " << x.cols << "], first byte " << found.first;
-    EXPECT_FALSE(a.verify_guards(stream)) << what;
-    EXPECT_FALSE(b.verify_guards(stream)) << what;
   }
 
   Stream stream;
