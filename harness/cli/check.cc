@@ -6,9 +6,9 @@
 
 #include "harness/checkpoint/linear_layers.h"
 #include "harness/cli/backends.h"
+#include "harness/cli/check_options.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/environment.h"
-#include "harness/cli/option_values.h"
 #include "harness/cli/terminal.h"
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
@@ -22,26 +22,7 @@
 namespace samebits::cli {
 namespace {
 
-struct Options {
-  std::string checkpoint;
-  std::string recipe = "block";
-  std::string scale, formats;  // empty: the recipe's default
-  std::string scenario = "train";
-  std::string main_grad = "accumulate";
-  std::string arms, backend = "auto";
-  std::string gemm = "heuristic";
-  int microbatches = 4, steps = 2;
-  std::optional<std::int64_t> tokens;
-  std::vector<std::string> layers;
-  std::string inputs;
-  std::uint64_t seed = 0;
-  std::optional<float> lr;
-  int threads = 0;
-  std::string json, trace;
-  bool payload = false;
-};
-
-Recipe make_recipe(const Options& options) {
+Recipe make_recipe(const CheckArguments& options) {
   Recipe recipe = Recipe::defaults(*recipe_from_name(options.recipe));
   if (!options.scale.empty()) {
     if (recipe.kind == RecipeKind::kMx || recipe.kind == RecipeKind::kDelayed) {
@@ -63,7 +44,7 @@ GemmPolicy make_policy(const std::string& gemm, bool second) {
   throw Error("--gemm is heuristic, no-split, follow or pinned:FILE, not \"" + gemm + "\"");
 }
 
-std::pair<Arm, Arm> make_arms(const Options& options) {
+std::pair<Arm, Arm> make_arms(const CheckArguments& options) {
   std::pair<Arm, Arm> arms;
   if (options.arms.empty()) {
     const std::string backend = options.backend == "auto" ? best_backend() : options.backend;
@@ -80,7 +61,8 @@ std::pair<Arm, Arm> make_arms(const Options& options) {
   return arms;
 }
 
-std::string describe_inputs(const std::vector<CheckedLayer>& layers, const Options& options) {
+std::string describe_inputs(const std::vector<CheckedLayer>& layers,
+                            const CheckArguments& options) {
   std::size_t x = 0, dy = 0;
   for (const CheckedLayer& checked : layers) {
     x += checked.inputs.x.has_value();
@@ -92,7 +74,7 @@ std::string describe_inputs(const std::vector<CheckedLayer>& layers, const Optio
                      printable(options.inputs), x, layers.size(), dy, made);
 }
 
-report::Scope make_scope(const Options& options, const Invocation& invocation,
+report::Scope make_scope(const CheckArguments& options, const Invocation& invocation,
                          const CheckRequest& request,
                          std::vector<checkpoint::SkippedLayer> skipped) {
   report::Scope scope;
@@ -117,13 +99,13 @@ void require_own_file(const std::string& json, const std::string& other) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (fs::equivalent(json, other, ignored) ||
-      fs::weakly_canonical(json) == fs::weakly_canonical(other)) {
+      fs::weakly_canonical(fs::absolute(json)) == fs::weakly_canonical(fs::absolute(other))) {
     throw Error("--json " + printable(json) + " would take the place of " + printable(other));
   }
 }
 
 // What cannot be written must not cost a run first.
-void require_outputs(const Options& options) {
+void require_outputs(const CheckArguments& options) {
   for (const std::string* other : {&options.checkpoint, &options.inputs, &options.trace}) {
     if (!options.json.empty() && !other->empty()) require_own_file(options.json, *other);
   }
@@ -133,7 +115,7 @@ void require_outputs(const Options& options) {
 
 bool is_first_microbatch(const EventKey& key) { return key.step == 0 && key.microbatch == 0; }
 
-std::optional<GemmRecords> pinned_records(const Options& options) {
+std::optional<GemmRecords> pinned_records(const CheckArguments& options) {
   if (!options.gemm.starts_with(kPinned)) return std::nullopt;
   return GemmRecords(evidence::read_trace(options.gemm.substr(kPinned.size())).trace);
 }
@@ -144,8 +126,8 @@ void add_payload(const std::vector<Capture::Payload>& kept, std::vector<HostTens
   }
 }
 
-void write_outputs(const Options& options, const CheckRequest& request, const CheckResult& result,
-                   const report::Scope& scope) {
+void write_outputs(const CheckArguments& options, const CheckRequest& request,
+                   const CheckResult& result, const report::Scope& scope) {
   if (!options.trace.empty()) {
     evidence::StoredTrace a{&result.a, &request.program, scope.environment, {}};
     evidence::StoredTrace b{&result.b, &request.program, scope.environment, {}};
@@ -176,7 +158,7 @@ int exit_status(const CheckResult& result) {
   return kTrouble;
 }
 
-int run_check_command(const Options& options, const Invocation& invocation) {
+int run_check_command(const CheckArguments& options, const Invocation& invocation) {
   CheckRequest request;
   const MainGrad main_grad =
       options.main_grad == "accumulate" ? MainGrad::kAccumulate : MainGrad::kOverwriteFirst;
@@ -214,88 +196,13 @@ int run_check_command(const Options& options, const Invocation& invocation) {
   return exit_status(result);
 }
 
-std::vector<std::string> scenario_names() {
-  std::vector<std::string> names;
-  for (const ScenarioRow& row : scenarios()) names.emplace_back(row.name);
-  return names;
-}
-
-std::string scenario_help() {
-  std::string text = "Scenarios:\n";
-  for (const ScenarioRow& row : scenarios())
-    text += fmt::format("  {:18} {}\n", row.name, row.what);
-  return text;
-}
-
 }  // namespace
 
 void add_check(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckArguments>();
   CLI::App& check =
       *app.add_subcommand("check", "Run the differential check of a saved checkpoint");
-  check.add_option("CHECKPOINT", options->checkpoint, "a safetensors file")
-      ->required()
-      ->check(not_empty());
-  check.add_option("--recipe", options->recipe, "FP8 recipe")
-      ->check(CLI::IsMember({"current", "block", "mx", "delayed"}))
-      ->capture_default_str();
-  check.add_option("--scale", options->scale, "current, block: FP32 scales or powers of two")
-      ->check(CLI::IsMember({"fp32", "pow2"}));
-  check.add_option("--formats", options->formats, "E4M3 everywhere, or E5M2 for gradients")
-      ->check(CLI::IsMember({"e4m3", "hybrid"}));
-  check.add_option("--scenario", options->scenario, "how the loop drives caching, see below")
-      ->check(CLI::IsMember(scenario_names()))
-      ->capture_default_str();
-  auto* arms =
-      check
-          .add_option("--arms", options->arms, "A,B: compare B against A (reference/uncached, ...)")
-          ->check(not_empty());
-  check.add_option("--backend", options->backend, "the uncached and cached arms of this backend")
-      ->check(CLI::IsMember({"auto", "reference", "cuda"}))
-      ->capture_default_str()
-      ->excludes(arms);
-  check
-      .add_option("--gemm", options->gemm,
-                  "how cuda arms choose algorithms: heuristic, no-split, follow (B takes A's), "
-                  "pinned:TRACE (the recorded ones; reference arms take the split of K)")
-      ->capture_default_str();
-  check.add_option("--main-grad", options->main_grad, "what True does to gradient accumulation")
-      ->check(CLI::IsMember({"accumulate", "overwrite-first"}))
-      ->capture_default_str();
-  check.add_option("--microbatches", options->microbatches, "a step")
-      ->transform(whole_number(1, 4096))
-      ->capture_default_str();
-  check.add_option("--steps", options->steps, "optimizer steps")
-      ->transform(whole_number(1, 4096))
-      ->capture_default_str();
-  check
-      .add_option("--tokens", options->tokens,
-                  "a microbatch, a multiple of 16 [64, or as captured]")
-      ->transform(whole_number<std::int64_t>());
-  check.add_option("--layers", options->layers, "only layers that match this glob (repeatable)")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  check
-      .add_option("--inputs", options->inputs,
-                  "safetensors with <layer>.x, <layer>.dy [slices, tokens, features]")
-      ->check(not_empty());
-  check.add_option("--seed", options->seed, "of inputs and targets that are not captured")
-      ->transform(whole_number<std::uint64_t>())
-      ->capture_default_str();
-  check.add_option("--lr", options->lr, "learning rate [2^-4 * max|w| / max|main_grad|]")
-      ->transform(learning_rate());
-  check.add_option("--threads", options->threads, "0: all cores")
-      ->transform(whole_number(0, 4096))
-      ->capture_default_str();
-  check.add_option("--json", options->json, "write the report as JSON")->check(not_empty());
-  auto* trace =
-      check.add_option("--trace", options->trace, "write both traces into this new folder")
-          ->check(not_empty());
-  check
-      .add_flag("--payload", options->payload,
-                "with --trace: keep the bytes of step 0 microbatch 0 too")
-      ->needs(trace);
-  check.footer(scenario_help());
+  add_options(check, *options);
   check.callback([options, &invocation] {
     invocation.run = [options, &invocation] { return run_check_command(*options, invocation); };
   });
