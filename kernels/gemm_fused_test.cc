@@ -25,19 +25,21 @@ class Copy {
        cudaStream_t stream)
       : row(bytes(rows, cols, format), stream),
         col(bytes(rows, cols, format), stream),
-        cells(3 * sizeof(float), stream) {
+        cells(2 * sizeof(float), stream),
+        inverse(sizeof(float), stream) {
     auto* amax = cells.as<float>();
-    TensorwiseCodes codes{format, row.data(), nullptr, amax + 2};
+    TensorwiseCodes codes{format, row.data(), nullptr, inverse.as<float>()};
     if (form == Form::kFused) codes.columnwise = col.data();
     quantize_tensorwise({source.data(), Format::kBF16, rows, cols}, {}, amax, amax + 1, codes,
                         stream);
     if (form == Form::kPlain) transpose_codes(row.data(), rows, cols, col.data(), stream);
   }
 
-  const float* scale_inv() const { return cells.as<float>() + 2; }
+  const float* scale_inv() const { return inverse.as<float>(); }
 
   Buffer row, col;
-  Buffer cells;  // amax, scale, scale_inv
+  Buffer cells;    // amax, scale
+  Buffer inverse;  // scale_inv, aligned as the library wants it
 };
 
 struct Layer {
@@ -116,7 +118,8 @@ TEST(FusedCast, GivesTheSameCopiesAndTheSameGemms) {
                                      {"dy", &fused.dy, &plain.dy}}) {
       expect_equal(what, a->row, b->row, 1);
       expect_equal("transposed", a->col, b->col, 1);
-      expect_equal("amax and scales", a->cells, b->cells, 4);
+      expect_equal("amax and scale", a->cells, b->cells, 4);
+      expect_equal("scale_inv", a->inverse, b->inverse, 4);
     }
     expect_equal("y", fused.y, plain.y, 2);
     expect_equal("dx", fused.dx, plain.dx, 2);

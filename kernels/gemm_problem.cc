@@ -56,10 +56,6 @@ class Checker {
     fail(std::string(name) + " is not aligned to " + std::to_string(alignment) + " bytes");
   }
 
-  void scale(const float* pointer, ScaleMode mode, const char* name) const {
-    aligned(pointer, name, mode == ScaleMode::kTensor ? alignof(float) : kAlignment);
-  }
-
  private:
   const GemmProblem& problem_;
 };
@@ -149,10 +145,10 @@ void check_operands(const GemmProblem& problem, const GemmOperands& operands) {
   check.aligned(operands.a, "A");
   check.aligned(operands.b, "B");
   check.aligned(operands.d, "D");
-  check.scale(operands.scale_a, problem.scale_a, "A's scale");
-  check.scale(operands.scale_b, problem.scale_b, "B's scale");
+  check.aligned(operands.scale_a, "A's scale");
+  check.aligned(operands.scale_b, "B's scale");
   if (problem.bias) check.aligned(operands.bias, "the bias");
-  if (problem.scale_d) check.aligned(operands.scale_d, "D's scale", alignof(float));
+  if (problem.scale_d) check.aligned(operands.scale_d, "D's scale");
   if (problem.beta == 0) return;
   if (problem.in_place) {
     check.require(operands.c == nullptr || operands.c == operands.d,

@@ -69,8 +69,9 @@ std::string describe(const GemmProblem& problem);
 // algorithm.
 void check_problem(const GemmProblem& problem);
 
-// Throws std::invalid_argument where a pointer is missing, is not aligned to 16 bytes (one scale:
-// to 4), or C is D's buffer against in_place.
+// Throws std::invalid_argument where a pointer is missing, is not aligned to 16 bytes (one scale
+// too: some algorithms of the library fail when they run with less), or C is D's buffer against
+// in_place.
 void check_operands(const GemmProblem& problem, const GemmOperands& operands);
 
 }  // namespace samebits::kernels

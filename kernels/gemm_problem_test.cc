@@ -119,8 +119,8 @@ alignas(256) char memory[1024];
 GemmOperands operands() {
   return {.a = memory,
           .b = memory + 256,
-          .scale_a = reinterpret_cast<const float*>(memory + 4),
-          .scale_b = reinterpret_cast<const float*>(memory + 8),
+          .scale_a = reinterpret_cast<const float*>(memory + 768),
+          .scale_b = reinterpret_cast<const float*>(memory + 784),
           .d = memory + 512};
 }
 
@@ -136,12 +136,12 @@ TEST(GemmOperands, AreRefusedWithTheReason) {
       {"B is not aligned to 16 bytes", [](auto&, auto& o) { o.b = memory + 257; }},
       {"D is not aligned to 16 bytes", [](auto&, auto& o) { o.d = memory + 516; }},
       {"A's scale is missing", [](auto&, auto& o) { o.scale_a = nullptr; }},
-      {"A's scale is not aligned to 4 bytes",
-       [](auto&, auto& o) { o.scale_a = reinterpret_cast<const float*>(memory + 2); }},
+      {"A's scale is not aligned to 16 bytes",
+       [](auto&, auto& o) { o.scale_a = reinterpret_cast<const float*>(memory + 776); }},
       {"B's scale is not aligned to 16 bytes",
        [](auto& p, auto& o) {
          p.scale_a = p.scale_b = ScaleMode::kRow;
-         o.scale_a = reinterpret_cast<const float*>(memory + 16);
+         o.scale_b = reinterpret_cast<const float*>(memory + 776);
        }},
       {"the bias is missing", [](auto& p, auto&) { p.bias = Format::kBF16; }},
       {"D's scale is missing",

@@ -22,14 +22,17 @@ float Epilogue::operator()(float u, float c, float bias) const {
   const auto store = [&](float value) {
     return cast(is_fp8(output) ? value * scale_d : value, output);
   };
-  const float product = factor * u;
-  if (split_k) return store(plus_bias(std::fma(beta, beta == 0 ? 0.0f : c, product)));
+  if (split_k) {
+    const float product = factor * u;
+    if (beta != 0) return store(plus_bias(std::fma(beta, c, product)));
+    return store(plus_bias(is_fp8(output) ? product + 0.0f : product));
+  }
 
   const bool accumulates_in_place = beta == 1 && in_place;
   if (beta != 0 && !accumulates_in_place) {
     return store(plus_bias(std::fma(factor, u, beta * c)));
   }
-  const float value = plus_bias(factor == 1 ? u : product + 0.0f);  // see the header on -0
+  const float value = plus_bias(factor == 1 ? u : std::fma(factor, u, 0.0f));  // on -0: the header
   return accumulates_in_place ? store(c + store(value)) : store(value);
 }
 

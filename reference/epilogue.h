@@ -3,14 +3,14 @@
 // The accumulation u is T (tensorwise), RN(RN(T * scale_a) * scale_b) (rowwise) or y (blocks); f is
 // alpha, tensorwise RN(RN(alpha * scale_a) * scale_b). RN is to nearest even in FP32, cast rounds
 // to the output type (FP16 and BF16 overflow to Inf, FP8 saturates after RN(value * scale_d)).
-//   beta 0           v = RN(f * u) + 0 unless f is 1, else u; then + bias; D = cast(v)
+//   beta 0           v = fma(f, u, +0) unless f is 1, else u; then + bias; D = cast(v)
 //   beta             v = fma(f, u, RN(beta * C)); then + bias; D = cast(v)
 //   beta 1 in place  w as v of beta 0, with bias; D = cast(C + cast(w)): rounded twice
-//   split K          w = RN(f * u); D = cast(RN(fma(beta, C, w) + bias)), in place or not, C as +0
-//                    where beta is 0
-// Adding 0 makes +0 of -0. Measured on an H200 (cuBLASLt 13.1): rowwise u = -0 stays with alpha 1
-// and becomes +0 with alpha 28.7; 1x128 u = -0 becomes +0 with alpha 1.78; tensorwise u never is
-// -0.
+//   split K          w = RN(f * u); beta 0: D = cast(w + bias), FP8 output cast(w + 0 + bias); else
+//                    D = cast(RN(fma(beta, C, w) + bias)), in place or not
+// The sum with +0 makes +0 of an exact zero product, but a negative product that underflows stays
+// -0. Measured on an H200 (cuBLASLt 13.1): rowwise u = -0 stays with alpha 1 and becomes +0 with
+// alpha 28.7; u < 0 with alpha 2^-100 gives -0; with split K and alpha -28.7, u = +0 gives -0.
 #pragma once
 
 #include <cstdint>

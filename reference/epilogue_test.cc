@@ -59,12 +59,27 @@ TEST(Epilogue, OfSplitKRoundsOnceAlsoInPlace) {
   EXPECT_EQ(gemm({.a = &a, .b = &b, .c = &c}, spec)(0, 0), 1 + 2 * 0x1p-7f);
 }
 
-TEST(Epilogue, OfSplitKHasNoNegativeZero) {
-  const Quantized a = scaled_row({0, 0}, kRow, -1), b = scaled_row({1, 1}, kRow, 1);
-  GemmSpec spec{.output = OutputType::kFP32};
-  EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0x80000000u);
-  spec.split_k = 2;
-  EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0u);
+// u = +0; measured on an H200 (cuBLASLt 13.1), tensorwise and block scales alike.
+TEST(Epilogue, OfSplitKKeepsTheNegativeZeroOfANegativeFactor) {
+  for (const Granularity mode : {kTensor, k1x128}) {
+    const Quantized a = scaled_row({0, 0}, mode, 1), b = scaled_row({1, 1}, mode, 1);
+    GemmSpec spec{.output = OutputType::kFP32, .alpha = -28.715666f};
+    EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0u);
+    spec.split_k = 2;
+    EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0x80000000u);
+  }
+  const Quantized a = scaled_row({0, 0}, kTensor, 1), b = scaled_row({1, 1}, kTensor, 1);
+  const GemmSpec fp8{.output = OutputType::kE4M3, .alpha = -1, .split_k = 2};
+  EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, fp8)), 0u);
+}
+
+// f * u < 0 rounds to -0, and +0 does not change that; measured on an H200 (cuBLASLt 13.1).
+TEST(Epilogue, OfANegativeProductThatUnderflowsIsNegativeZero) {
+  for (const Granularity mode : {kRow, k1x128}) {
+    const Quantized a = scaled_row({1}, mode, 0x1p-60f), b = scaled_row({-1}, mode, 1);
+    const GemmSpec spec{.output = OutputType::kFP32, .alpha = 0x1p-100f};
+    EXPECT_EQ(bits(gemm({.a = &a, .b = &b}, spec)), 0x80000000u);
+  }
 }
 
 TEST(Epilogue, AddsCOfTheSameRowAndColumn) {
