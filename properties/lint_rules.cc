@@ -23,7 +23,8 @@ struct LineRule {
 
 constexpr char kNowhere[] = "^$";
 constexpr char kTests[] = R"(_test\.cc$)";
-constexpr char kPrograms[] = R"(_(test|bench)\.cc$)";  // each is an executable of its own
+// Each is an executable of its own.
+constexpr char kPrograms[] = R"((_test|_bench|/oracle_full)\.cc$)";
 constexpr char kLibraries[] = "^(reference/|kernels/|harness/(?!cli/))";
 
 // An include directive, from the opening quote or bracket on as `what` says.
