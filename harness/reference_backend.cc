@@ -7,7 +7,7 @@
 #include "harness/core/arm.h"
 #include "harness/core/error.h"
 #include "harness/core/values.h"
-#include "reference/gemm.h"
+#include "reference/fast/gemm.h"
 
 namespace samebits {
 namespace {
@@ -200,7 +200,7 @@ class ReferenceBackend : public Backend {
       inputs.bias = &bias_values;
     }
     store(d, spec.output, {b.codes.shape.at(0), a.codes.shape.at(0)},
-          encode(ref::gemm(inputs, gemm), spec.output));
+          encode(ref::fast::gemm(inputs, gemm), spec.output));
 
     GemmRecord record;
     record.by = kReference;

@@ -12,10 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/bench_timer.h"
 #include "kernels/compare.h"
-#include "kernels/device/buffer.h"
 #include "kernels/device/device_info.h"
-#include "kernels/device/stream.h"
 #include "kernels/quantize_128x128.h"
 #include "kernels/quantize_1x128.h"
 #include "kernels/quantize_1x32.h"
@@ -26,105 +25,14 @@
 namespace samebits::kernels {
 namespace {
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// As many slices of the same size as there are sets, each aligned like an allocation.
-class Slices {
- public:
-  Slices(std::int64_t bytes, int sets, cudaStream_t stream)
-      : stride_(round_up(bytes, 256)), buffer_(static_cast<std::size_t>(stride_ * sets), stream) {}
-  template <class T = std::uint8_t>
-  T* at(int set) const {
-    return reinterpret_cast<T*>(buffer_.data() + set * stride_);
-  }
-  std::size_t size() const { return buffer_.size(); }
-
- private:
-  std::int64_t stride_;
-  Buffer buffer_;
-};
-
-// Ordinary BF16 or FP32 patterns over all of it: upper half-words of magnitudes 2^-7 to 2^8.
-void fill_with_numbers(const Slices& slices, cudaStream_t stream) {
-  std::vector<std::uint16_t> values(1 << 20);
-  std::uint32_t state = 1;
-  for (auto& value : values) {
-    state = state * 1664525 + 1013904223;
-    value = static_cast<std::uint16_t>((state >> 16 & 0x807f) | (120 + (state >> 10 & 15)) << 7);
-  }
-  const std::size_t block = values.size() * sizeof(values[0]);
-  for (std::size_t done = 0; done < slices.size(); done += block) {
-    SAMEBITS_CUDA_CHECK(cudaMemcpyAsync(slices.at(0) + done, values.data(),
-                                        std::min(block, slices.size() - done),
-                                        cudaMemcpyHostToDevice, stream));
-  }
-  SAMEBITS_CUDA_CHECK(cudaStreamSynchronize(stream));
-}
-
-struct Measurement {
-  std::string kernel;
-  std::int64_t rows, cols;
-  double microseconds, bytes, copy_bytes_per_second;
-
-  double bytes_per_second() const { return bytes / microseconds * 1e6; }
-  double ratio() const { return bytes_per_second() / copy_bytes_per_second; }
-};
-
-class Timer {
- public:
-  Timer(int samples, cudaStream_t stream)
-      : samples_(samples),
-        stream_(stream),
-        from_(kCopyBytes, 1, stream),
-        to_(kCopyBytes, 1, stream) {}
-
-  // `launch(set)` works on one of the sets; `repeats` launches make a sample.
-  Measurement measure(std::string kernel, std::int64_t rows, std::int64_t cols, double bytes,
-                      int sets, int repeats, const std::function<void(int)>& launch) {
-    int set = 0;
-    const auto run = [&] {
-      for (int i = 0; i < repeats; ++i) launch(set++ % sets);
-    };
-    const auto copy = [&] {
-      SAMEBITS_CUDA_CHECK(
-          cudaMemcpyAsync(to_.at(0), from_.at(0), kCopyBytes, cudaMemcpyDeviceToDevice, stream_));
-    };
-    run();
-    copy();
-    std::vector<double> times, copy_rates;
-    for (int i = 0; i < samples_; ++i) {
-      times.push_back(microseconds(run) / repeats);
-      copy_rates.push_back(2.0 * kCopyBytes / microseconds(copy) * 1e6);
-    }
-    return {std::move(kernel), rows, cols, median(times), bytes, median(copy_rates)};
-  }
-
- private:
-  static constexpr std::int64_t kCopyBytes = std::int64_t{1} << 30;
-
-  double microseconds(const std::function<void()>& work) {
-    start_.record(stream_);
-    work();
-    stop_.record(stream_);
-    return 1000.0 * stop_.milliseconds_since(start_);
-  }
-
-  int samples_;
-  cudaStream_t stream_;
-  Slices from_, to_;
-  Event start_, stop_;
-};
-
 // All kernels on BF16 matrices of one shape.
 class Bench {
  public:
-  Bench(std::int64_t rows, std::int64_t cols, std::size_t l2_bytes, Timer& timer,
+  // Of the kernels whose name contains `only`.
+  Bench(std::int64_t rows, std::int64_t cols, std::string only, std::size_t l2_bytes, Timer& timer,
         cudaStream_t stream)
-      : rows_(rows),
+      : only_(std::move(only)),
+        rows_(rows),
         cols_(cols),
         count_(rows * cols),
         sets_(static_cast<int>(std::clamp<std::int64_t>(
@@ -163,9 +71,13 @@ class Bench {
                      ceil_div(scale_count_1x32(cols_, rows_), 4)});
   }
 
-  // Small launches are timed by the hundred: an event costs as much as one of them.
-  void add(const char* kernel, double bytes_per_element, const std::function<void(int)>& launch) {
-    const int repeats = count_ < (1 << 22) ? 100 : 4;
+  // A sample moves about as many bytes as the copy, so that the events around it, which cost as
+  // much as a small launch, weigh the same; 100 launches at most.
+  void add(const std::string& kernel, double bytes_per_element,
+           const std::function<void(int)>& launch) {
+    if (kernel.find(only_) == std::string::npos) return;
+    const auto repeats =
+        static_cast<int>(std::clamp<std::int64_t>(2 * Timer::kCopyBytes / (4 * count_), 4, 100));
     results_.push_back(timer_.measure(kernel, rows_, cols_,
                                       bytes_per_element * static_cast<double>(count_), sets_,
                                       repeats, launch));
@@ -257,6 +169,7 @@ class Bench {
 
   void transpose(int set) { transpose_codes(row_.at(set), rows_, cols_, col_.at(set), stream_); }
 
+  std::string only_;
   std::int64_t rows_, cols_, count_;
   int sets_;
   Timer& timer_;
@@ -295,28 +208,36 @@ void append_json(std::ostream& file, const std::vector<Measurement>& results) {
   }
 }
 
-int run(const std::string& json, int samples) {
+struct Options {
+  std::string json, only;
+  std::vector<std::string> shapes{"512x512", "8192x4096", "131072x512", "131072x2048"};
+  int samples = 21;
+};
+
+int run(const Options& options) {
   if (const auto reason = why_unusable()) {
     std::fprintf(stderr, "quantize_bench: %s\n", reason->c_str());
     return 2;
   }
   const DeviceInfo info = device_info();
   std::printf("%s, driver %s, CUDA %s, medians of %d\n", info.name.c_str(), info.driver.c_str(),
-              info.runtime.c_str(), samples);
+              info.runtime.c_str(), options.samples);
   const Stream stream;
-  Timer timer(samples, stream);
+  Timer timer(options.samples, stream);
   std::ofstream file;
-  if (!json.empty()) {
-    file.open(json);
-    if (!file) throw std::runtime_error("cannot write " + json);
+  if (!options.json.empty()) {
+    file.open(options.json);
+    if (!file) throw std::runtime_error("cannot write " + options.json);
     file << fmt::format(R"({{"gpu": "{}", "driver": "{}", "cuda": "{}", "samples": {}}})",
-                        info.name, info.driver, info.runtime, samples)
+                        info.name, info.driver, info.runtime, options.samples)
          << '\n';
   }
-  constexpr std::pair<std::int64_t, std::int64_t> kShapes[] = {
-      {512, 512}, {8192, 4096}, {131072, 512}, {131072, 2048}};
-  for (const auto& [rows, cols] : kShapes) {
-    const auto results = Bench(rows, cols, info.l2_bytes, timer, stream).run();
+  for (const std::string& shape : options.shapes) {
+    int rows = 0, cols = 0;
+    if (std::sscanf(shape.c_str(), "%dx%d", &rows, &cols) != 2 || rows < 1 || cols < 1) {
+      throw std::runtime_error("a shape is ROWSxCOLS, not " + shape);
+    }
+    const auto results = Bench(rows, cols, options.only, info.l2_bytes, timer, stream).run();
     print(results);
     if (file.is_open()) append_json(file, results);
   }
@@ -328,13 +249,14 @@ int run(const std::string& json, int samples) {
 
 int main(int argc, char** argv) {
   CLI::App app("Times the quantise kernels of samebits beside a plain copy");
-  std::string json;
-  int samples = 21;
-  app.add_option("--json", json, "Also write a JSON object a line to this file");
-  app.add_option("--samples", samples, "Samples a kernel")->check(CLI::Range(1, 10000));
+  samebits::kernels::Options options;
+  app.add_option("--json", options.json, "Also write a JSON object a line to this file");
+  app.add_option("--only", options.only, "Kernels whose name contains this");
+  app.add_option("--shape", options.shapes, "ROWSxCOLS, one or more")->capture_default_str();
+  app.add_option("--samples", options.samples, "Samples a kernel")->check(CLI::Range(1, 10000));
   CLI11_PARSE(app, argc, argv);
   try {
-    return samebits::kernels::run(json, samples);
+    return samebits::kernels::run(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "quantize_bench: %s\n", error.what());
     return 2;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "properties/splitmix.h"
 #include "reference/formats.h"
 
 namespace samebits::properties {
@@ -17,35 +18,11 @@ using reference::Fp8;
 
 constexpr std::int64_t kMaxProducts = std::int64_t{1} << 27;
 
-// splitmix64 (Steele et al. 2014).
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-  }
-  std::int64_t below(std::int64_t count) {
-    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count));
-  }
-  bool one_in(std::int64_t count) { return below(count) == 0; }
-  template <class T>
-  T pick(std::initializer_list<T> values) {
-    return values.begin()[below(static_cast<std::int64_t>(values.size()))];
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 // Ordinary: 2^-8 to 2^8 in magnitude. Odd: one in eight is a zero, subnormal, Inf or NaN.
 enum class Numbers { kOne, kPowers, kOrdinary, kOdd };
 enum class CodeKind { kAny, kNarrow, kSparse, kSubnormal, kOne, kSpecial };
 
-float ordinary(Random& random, bool either_sign) {
+float ordinary(SplitMix& random, bool either_sign) {
   const std::uint64_t bits = random.next();
   const auto exponent = static_cast<std::uint32_t>(127 - 8 + (bits >> 32) % 16);
   const std::uint32_t sign = either_sign ? static_cast<std::uint32_t>(bits >> 63) << 31 : 0;
@@ -53,13 +30,13 @@ float ordinary(Random& random, bool either_sign) {
                               (static_cast<std::uint32_t>(bits) & 0x7fffff));
 }
 
-float odd(Random& random) {
+float odd(SplitMix& random) {
   using Limits = std::numeric_limits<float>;
   return random.pick({0.0f, -0.0f, Limits::denorm_min(), 0x1.8p-130f, Limits::infinity(),
                       -Limits::infinity(), reference::kCanonicalNan, Limits::max(), 0x1p-100f});
 }
 
-float number(Random& random, Numbers numbers, bool either_sign) {
+float number(SplitMix& random, Numbers numbers, bool either_sign) {
   switch (numbers) {
     case Numbers::kOne:
       return 1;
@@ -77,7 +54,7 @@ bool is_finite(std::uint8_t code, Format format) {
   return format == Format::kE4M3 ? (code & 0x7f) != 0x7f : (code & 0x7c) != 0x7c;
 }
 
-std::uint8_t code(Random& random, CodeKind kind, Format format) {
+std::uint8_t code(SplitMix& random, CodeKind kind, Format format) {
   const std::uint64_t bits = random.next();
   const int mantissa_bits = format == Format::kE4M3 ? 3 : 2;
   const auto any = static_cast<std::uint8_t>(bits);
@@ -104,7 +81,7 @@ std::uint8_t code(Random& random, CodeKind kind, Format format) {
   return finite;
 }
 
-reference::Quantized operand(Random& random, Index rows, Index k, Format format, ScaleMode mode,
+reference::Quantized operand(SplitMix& random, Index rows, Index k, Format format, ScaleMode mode,
                              CodeKind codes, Numbers scales) {
   reference::Quantized q{granularity(mode),
                          format == Format::kE4M3 ? Fp8::kE4M3 : Fp8::kE5M2,
@@ -122,7 +99,7 @@ reference::Quantized operand(Random& random, Index rows, Index k, Format format,
 }
 
 // Half of the shapes are small in M and N and long in K: there the library splits K.
-void set_shape(kernels::GemmProblem& p, Random& random) {
+void set_shape(kernels::GemmProblem& p, SplitMix& random) {
   const bool is_long = random.one_in(2);
   const std::int64_t edge = is_long ? 8 : 32;  // of M and N, in 16
   p.m = 16 * (1 + random.below(edge));
@@ -135,7 +112,7 @@ void set_shape(kernels::GemmProblem& p, Random& random) {
   if (random.one_in(4)) p.k = (p.k + 127) / 128 * 128;
 }
 
-void set_modes(kernels::GemmProblem& p, Random& random) {
+void set_modes(kernels::GemmProblem& p, SplitMix& random) {
   using enum ScaleMode;
   const auto [a, b] = random.pick<std::pair<ScaleMode, ScaleMode>>({{kTensor, kTensor},
                                                                     {kTensor, kTensor},
@@ -149,7 +126,7 @@ void set_modes(kernels::GemmProblem& p, Random& random) {
   p.fast_accumulation = !is_block_scaled(p) && random.one_in(2);
 }
 
-void set_formats(kernels::GemmProblem& p, Random& random) {
+void set_formats(kernels::GemmProblem& p, SplitMix& random) {
   const auto kind = random.below(4);
   if (kind == 2) p.a = Format::kE5M2;
   if (kind == 3) p.b = Format::kE5M2;
@@ -158,7 +135,7 @@ void set_formats(kernels::GemmProblem& p, Random& random) {
   p.output = kind >= 2 && random.one_in(2) ? Format::kE5M2 : Format::kE4M3;
 }
 
-void set_epilogue(kernels::GemmProblem& p, Random& random) {
+void set_epilogue(kernels::GemmProblem& p, SplitMix& random) {
   const bool to_fp8 = size_of(p.output) == 1;
   if (random.one_in(3)) p.alpha = ordinary(random, true);
   if (!to_fp8 && random.one_in(2)) {
@@ -171,11 +148,11 @@ void set_epilogue(kernels::GemmProblem& p, Random& random) {
   p.bias = fp16 ? Format::kFP16 : Format::kBF16;
 }
 
-float value_of(Random& random, Numbers numbers, Format format) {
+float value_of(SplitMix& random, Numbers numbers, Format format) {
   return reference::cast(number(random, numbers, true), output_type(format));
 }
 
-void fill_epilogue(HostGemm& gemm, Random& random, Numbers numbers) {
+void fill_epilogue(HostGemm& gemm, SplitMix& random, Numbers numbers) {
   const kernels::GemmProblem& p = gemm.problem;
   if (p.beta != 0) {
     gemm.c.resize(p.n, p.m);
@@ -190,12 +167,12 @@ void fill_epilogue(HostGemm& gemm, Random& random, Numbers numbers) {
   if (p.scale_d) gemm.scale_d = ordinary(random, false);
 }
 
-std::int64_t offset(Random& random) { return random.one_in(2) ? 0 : 16 * random.below(16); }
+std::int64_t offset(SplitMix& random) { return random.one_in(2) ? 0 : 16 * random.below(16); }
 
 }  // namespace
 
 HostGemm random_gemm(std::uint64_t seed, std::uint64_t index) {
-  Random random(Random(Random(seed).next() + index).next());
+  SplitMix random(SplitMix(SplitMix(seed).next() + index).next());
   HostGemm gemm;
   kernels::GemmProblem& p = gemm.problem;
   set_shape(p, random);
@@ -222,7 +199,7 @@ HostGemm random_gemm(std::uint64_t seed, std::uint64_t index) {
 
 HostGemm weight_gradient(std::uint64_t seed, std::int64_t tokens, std::int64_t in, std::int64_t out,
                          ScaleMode mode, bool hybrid) {
-  Random random(seed);
+  SplitMix random(seed);
   HostGemm gemm;
   kernels::GemmProblem& p = gemm.problem;
   p = {.m = in, .n = out, .k = tokens, .output = Format::kFP32, .scale_a = mode, .scale_b = mode};
@@ -233,7 +210,7 @@ HostGemm weight_gradient(std::uint64_t seed, std::int64_t tokens, std::int64_t i
 }
 
 HostGemm all_ones(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Random random(0);
+  SplitMix random(0);
   HostGemm gemm;
   gemm.problem = {.m = m, .n = n, .k = k, .output = Format::kFP32};
   const auto ones = [&](Index rows) {
