@@ -153,7 +153,7 @@ reference::Quantized rows_of(const reference::Quantized& q, Index begin, Index c
 }  // namespace
 
 reference::MatrixOf<std::uint32_t> GoldenCase::run(
-    int threads, const std::optional<reference::AccumulationModel>& model) const {
+    Gemm gemm, int threads, const std::optional<reference::AccumulationModel>& model) const {
   reference::GemmSpec whole = spec;
   whole.threads = threads;
   if (scale_d) whole.scale_d = &*scale_d;
@@ -167,7 +167,7 @@ reference::MatrixOf<std::uint32_t> GoldenCase::run(
     Eigen::VectorXf part_bias;
     if (c) part_c = c->middleCols(begin, count);
     if (bias) part_bias = bias->segment(begin, count);
-    const auto d = reference::gemm(
+    const auto d = gemm(
         {.a = &part_a, .b = &b, .c = c ? &part_c : nullptr, .bias = bias ? &part_bias : nullptr},
         whole);
     bits.middleCols(begin, count) =

@@ -22,9 +22,11 @@ struct GoldenCase {
   reference::GemmSpec spec;                     // all but scale_d, see run()
   reference::MatrixOf<std::uint32_t> expected;  // bits of D [rows, m]
 
-  // D's bits by the reference; `model` in place of the case's own where it is given.
+  // D's bits by reference::gemm or reference::fast::gemm; `model` in place of the case's own where
+  // it is given.
+  using Gemm = reference::Matrix (*)(const reference::GemmInputs&, const reference::GemmSpec&);
   reference::MatrixOf<std::uint32_t> run(
-      int threads, const std::optional<reference::AccumulationModel>& model = {}) const;
+      Gemm gemm, int threads, const std::optional<reference::AccumulationModel>& model = {}) const;
 };
 
 // The output tensors of the file's cases, ascending.

@@ -1,8 +1,8 @@
 // The reference against recordings of the hardware: every output bit of every recorded GEMM.
 //
 // SAMEBITS_GOLDEN=DIR holds other recordings of the same format; without it, corpora/golden.
-// SAMEBITS_EXHAUSTIVE=1 compares all rows of the cases whose inputs are generated (large K), not
-// only the first ones.
+// The fast form computes every output. The plain form does too, but only the first rows of the
+// cases whose inputs are generated (large K), unless SAMEBITS_EXHAUSTIVE=1.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,13 +14,14 @@
 
 #include "harness/core/error.h"
 #include "properties/golden_case.h"
+#include "reference/fast/gemm.h"
 
 namespace samebits::golden {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kSampledRows = 4;
+constexpr std::int64_t kSampledRows = 1, kEveryRow = std::numeric_limits<std::int64_t>::max();
 constexpr int kAllCores = 0;
 
 fs::path directory() {
@@ -28,10 +29,10 @@ fs::path directory() {
   return chosen != nullptr ? fs::path(chosen) : fs::path(SAMEBITS_CORPORA) / "golden";
 }
 
-std::int64_t generated_rows() {
+std::int64_t rows_by_the_plain_form() {
   const char* exhaustive = std::getenv("SAMEBITS_EXHAUSTIVE");
   const bool all = exhaustive != nullptr && std::string_view(exhaustive) == "1";
-  return all ? std::numeric_limits<std::int64_t>::max() : kSampledRows;
+  return all ? kEveryRow : kSampledRows;
 }
 
 std::vector<fs::path> recordings() {
@@ -82,19 +83,24 @@ TEST_P(Recording, IsReproducedInEveryBit) {
   }
   ASSERT_EQ(format_of(*source), kGemmFormat) << file;
 
-  Count total;
-  for (const std::string& name : case_names(*source)) {
-    const GoldenCase recorded = read_case(*source, name, generated_rows());
-    const auto got = recorded.run(kAllCores);
-    const Count count = compare(recorded, got);
-    total.compared += count.compared;
-    total.different += count.different;
-    EXPECT_EQ(count.different, 0) << file << ": case " << name << ' '
-                                  << first_difference(recorded.expected, got);
-  }
-  std::printf("%s: %lld outputs compared, %lld different\n", file.c_str(),
-              static_cast<long long>(total.compared), static_cast<long long>(total.different));
-  EXPECT_GT(total.compared, 0) << file << ": no case";
+  const auto compare_all = [&](const char* form, GoldenCase::Gemm gemm, std::int64_t rows) {
+    Count total;
+    for (const std::string& name : case_names(*source)) {
+      const GoldenCase recorded = read_case(*source, name, rows);
+      const auto got = recorded.run(gemm, kAllCores);
+      const Count count = compare(recorded, got);
+      total.compared += count.compared;
+      total.different += count.different;
+      EXPECT_EQ(count.different, 0) << file << ": case " << name << " by the " << form << " form "
+                                    << first_difference(recorded.expected, got);
+    }
+    std::printf("%s: %lld outputs compared by the %s form, %lld different\n", file.c_str(),
+                static_cast<long long>(total.compared), form,
+                static_cast<long long>(total.different));
+    EXPECT_GT(total.compared, 0) << file << ": no case";
+  };
+  compare_all("fast", reference::fast::gemm, kEveryRow);
+  compare_all("plain", reference::gemm, rows_by_the_plain_form());
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Recording, testing::ValuesIn(recordings()), [](const auto& test) {
@@ -144,7 +150,7 @@ TEST_P(RefutedModel, PartsFromTheTensorwiseRecordings) {
     if (recorded.a.granularity != reference::Granularity::kTensor) continue;
     Model model = recorded.spec.model;
     GetParam().change(model);
-    const Count count = compare(recorded, recorded.run(kAllCores, model));
+    const Count count = compare(recorded, recorded.run(reference::gemm, kAllCores, model));
     total.compared += count.compared;
     total.different += count.different;
   }
