@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "harness/core/arm.h"
 #include "harness/core/error.h"
@@ -45,6 +46,10 @@ std::vector<std::byte> to_bytes(const T* values, std::int64_t count) {
 ref::Matrix widen(const Tensor& tensor) {
   const HostTensor view{tensor.dtype, tensor.shape, bytes_of(tensor), nullptr};
   ref::Matrix matrix(tensor.shape.at(0), tensor.shape.at(1));
+  if (tensor.dtype == DType::kF32) {
+    std::memcpy(matrix.data(), view.bytes.data(), view.bytes.size());
+    return matrix;
+  }
   for (std::int64_t i = 0; i < matrix.size(); ++i)
     matrix.data()[i] = static_cast<float>(value_at(view, i));
   return matrix;

@@ -1,5 +1,6 @@
 #include "properties/host_gemm.h"
 
+#include "reference/fast/gemm.h"
 #include "reference/formats.h"
 
 namespace samebits::properties {
@@ -58,7 +59,7 @@ reference::MatrixOf<std::uint32_t> expected_bits(const HostGemm& gemm, int slice
                                      .b = &gemm.b,
                                      .c = p.beta != 0 ? &gemm.c : nullptr,
                                      .bias = p.bias ? &gemm.bias : nullptr};
-  return reference::gemm(inputs, spec).unaryExpr([output](float value) {
+  return reference::fast::gemm(inputs, spec).unaryExpr([output](float value) {
     return reference::output_bits(value, output);
   });
 }

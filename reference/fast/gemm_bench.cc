@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "reference/fast/cast.h"
 #include "reference/fast/eigen_product.h"
 #include "reference/fast/gemm.h"
 #include "reference/fast/isa.h"
-#include "reference/fast/kernels.h"
 #include "reference/formats.h"
 
 namespace samebits::reference {
@@ -71,12 +71,11 @@ double cast_all(const std::function<void(const float*, std::int64_t, std::uint8_
 }
 
 void bench_casts() {
-  const fast::Kernels& kernels = fast::kernels_of(fast::chosen());
   const double plain = cast_all([](const float* x, std::int64_t count, std::uint8_t* codes) {
     for (std::int64_t i = 0; i < count; ++i) codes[i] = E4M3::saturate(x[i]).bits();
   });
-  const double quick = cast_all([&](const float* x, std::int64_t count, std::uint8_t* codes) {
-    kernels.cast_e4m3(x, count, 1, codes);
+  const double quick = cast_all([](const float* x, std::int64_t count, std::uint8_t* codes) {
+    fast::cast(x, count, 1, Fp8::kE4M3, codes);
   });
   std::printf("all 2^32 FP32 to E4M3, one core: fast %.2f s, plain %.2f s\n", quick, plain);
 }
