@@ -225,9 +225,10 @@ class CudaBackend : public Backend {
     return Heuristic{};
   }
 
-  static GemmRecord record(const GemmProblem& problem, const AlgorithmRecord& algorithm) {
+  GemmRecord record(const GemmProblem& problem, const AlgorithmRecord& algorithm) const {
     GemmRecord record;
     record.by = library();
+    record.chip = chip_;
     record.algorithm = to_text(algorithm);
     record.split_k = static_cast<int>(algorithm.split_k);
     record.dropped_terms = dropped_terms(problem.k, algorithm, has_128x128_scales(problem));
@@ -235,6 +236,7 @@ class CudaBackend : public Backend {
   }
 
   samebits::GemmPolicy policy_;
+  std::string chip_ = device_info().compute_capability;
   Stream stream_;
   Pool pool_;  // in the order of stream_
   Pool::Handle workspace_;

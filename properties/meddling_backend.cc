@@ -31,8 +31,10 @@ class MeddlingBackend : public Backend {
                   const Tensor& bias, Tensor& d) override {
     GemmRecord record = reference_->gemm(spec, a, b, bias, d);
     record.dropped_terms = meddling_.dropped_terms;
+    if (!meddling_.by.empty()) record.by = meddling_.by;
+    record.chip = meddling_.chip;
     if (meddling_.flip == spec.operation && !std::exchange(has_flipped_, true)) {
-      d = reference_->upload(flipped(reference_->download(d)));
+      d = reference_->upload(flipped(reference_->download(d), meddling_.flip_byte));
     }
     if (meddling_.negative_zeros) d = reference_->upload(with_negative_zeros(d));
     return record;
@@ -43,9 +45,9 @@ class MeddlingBackend : public Backend {
   }
 
  private:
-  static HostTensor flipped(const HostTensor& tensor) {
+  static HostTensor flipped(const HostTensor& tensor, std::size_t byte = 0) {
     std::vector<std::byte> bytes(tensor.bytes.begin(), tensor.bytes.end());
-    bytes.front() ^= std::byte{1};
+    bytes.at(byte) ^= std::byte{1};
     return HostTensor::own(tensor.dtype, tensor.shape, std::move(bytes));
   }
   HostTensor with_negative_zeros(const Tensor& tensor) {

@@ -1,10 +1,11 @@
-// samebits inspect FILE: what is in a checkpoint.
+// samebits inspect FILE: what is in a checkpoint or a trace.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "harness/checkpoint/linear_layers.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/inspect_trace.h"
 #include "harness/cli/option_values.h"
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
@@ -32,6 +33,7 @@ void print_tensors(const checkpoint::TensorSource& source) {
 }
 
 int run_inspect(const std::string& file) {
+  if (is_trace(file)) return inspect_trace(file);
   const auto source = checkpoint::open_checkpoint(file);
   print_tensors(*source);
   try {
@@ -50,8 +52,10 @@ int run_inspect(const std::string& file) {
 
 void add_inspect(CLI::App& app, Invocation& invocation) {
   auto file = std::make_shared<std::string>();
-  CLI::App& inspect = *app.add_subcommand("inspect", "Show what is in a checkpoint");
-  inspect.add_option("FILE", *file, "a safetensors file")->required()->check(not_empty());
+  CLI::App& inspect = *app.add_subcommand("inspect", "Show what is in a checkpoint or a trace");
+  inspect.add_option("FILE", *file, "a safetensors file, or the folder of one trace")
+      ->required()
+      ->check(not_empty());
   inspect.callback([file, &invocation] { invocation.run = [file] { return run_inspect(*file); }; });
 }
 

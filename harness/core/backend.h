@@ -41,6 +41,7 @@ struct GemmRecord {
   std::string algorithm;  // the accumulation model, or the library's algorithm
   int split_k = 1;
   std::int64_t dropped_terms = 0;  // of each sum, by a record whose slices do not cover K
+  std::string chip = {};  // compute capability, "9.0"; empty: the reference's, or not recorded
 
   bool operator==(const GemmRecord&) const = default;
 };

@@ -4,6 +4,8 @@
 #include <set>
 #include <tuple>
 
+#include "harness/core/arm.h"
+#include "harness/core/modelled.h"
 #include "harness/core/verdict.h"
 
 namespace samebits {
@@ -135,8 +137,17 @@ class CauseFinder {
     const GemmRecord a = a_event_->gemm.value_or(GemmRecord{});
     const GemmRecord b = b_event_->gemm.value_or(GemmRecord{});
     if (a.dropped_terms != b.dropped_terms) return Cause::kDroppedTerms;
-    const bool same_algorithm = a.split_k == b.split_k && (a.by != b.by || a.algorithm == b.algorithm);
-    return same_algorithm ? Cause::kGemmArithmetic : Cause::kGemmAlgorithm;
+    const bool same_algorithm =
+        a.split_k == b.split_k && (a.by != b.by || a.algorithm == b.algorithm);
+    if (!same_algorithm) return Cause::kGemmAlgorithm;
+    return not_modelled().empty() ? Cause::kGemmArithmetic : Cause::kGemmNotModelled;
+  }
+  // Of the event's GEMM, where one side is the reference's: what is not measured of the other.
+  std::string not_modelled() const {
+    const GemmRecord a = a_event_->gemm.value_or(GemmRecord{});
+    const GemmRecord b = b_event_->gemm.value_or(GemmRecord{});
+    if (a.by == b.by || (a.by != kReference && b.by != kReference)) return {};
+    return why_not_modelled(a.by == kReference ? b : a).value_or("");
   }
 
   void remember_rowwise() {
@@ -152,7 +163,8 @@ class CauseFinder {
         return;
       }
     }
-    causes_.push_back({found.cause, event, found.tensor});
+    const bool names_it = found.cause == Cause::kGemmNotModelled;
+    causes_.push_back({found.cause, event, found.tensor, 1, names_it ? not_modelled() : ""});
   }
 
   const Trace& a_;
@@ -180,11 +192,23 @@ std::vector<CauseAt> find_causes(const Trace& a, const Trace& b, const Compariso
 }
 
 std::string_view cause_name(Cause cause) {
-  constexpr std::array<std::string_view, 11> kNames{
-      "inputs differ",  "stale weight",    "stale recipe",      "scale moved",
-      "cast",           "columnwise twin", "accumulation mode", "library drops terms",
-      "GEMM algorithm", "GEMM arithmetic", "update arithmetic"};
+  constexpr std::array<std::string_view, 12> kNames{"inputs differ",
+                                                    "stale weight",
+                                                    "stale recipe",
+                                                    "scale moved",
+                                                    "cast",
+                                                    "columnwise twin",
+                                                    "accumulation mode",
+                                                    "library drops terms",
+                                                    "GEMM algorithm",
+                                                    "GEMM arithmetic",
+                                                    "GEMM arithmetic, not modelled",
+                                                    "update arithmetic"};
   return kNames.at(static_cast<std::size_t>(cause));
+}
+
+std::string describe(const CauseAt& found) {
+  return std::string(cause_name(found.cause)) + (found.detail.empty() ? "" : ": " + found.detail);
 }
 
 std::string_view outcome_name(Outcome outcome) {

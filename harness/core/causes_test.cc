@@ -237,11 +237,27 @@ TEST_F(CausesTest, TheSameAlgorithmWithAnotherResultIsArithmetic) {
 
 // Two makers name their algorithms in their own ways: only the split can be held against the other.
 TEST_F(CausesTest, AnotherMakerWithTheSameSplitIsArithmetic) {
+  at(a, 0, kFprop).gemm = GemmRecord{"cuBLASLt 130100", "algorithm 1", 1, 0, "9.0"};
   at(b, 0, kFprop).gemm = GemmRecord{"reference", "hopper", 1, 0};
   differ(0, kFprop, {"y"});
   EXPECT_EQ(only(), Cause::kGemmArithmetic);
   at(b, 0, kFprop).gemm->split_k = 4;
   EXPECT_EQ(only(), Cause::kGemmAlgorithm);
+}
+
+TEST_F(CausesTest, AgainstTheReferenceWhatIsNotModelledIsNamed) {
+  at(a, 0, kFprop).gemm = GemmRecord{"cuBLASLt 130200", "algorithm 1", 1, 0, "9.0"};
+  at(b, 0, kFprop).gemm = GemmRecord{"reference", "hopper", 1, 0};
+  differ(0, kFprop, {"y"});
+  ASSERT_EQ(only(), Cause::kGemmNotModelled);
+  EXPECT_EQ(describe(causes()[0]), "GEMM arithmetic, not modelled: cuBLASLt 13.2.0, not 13.1.0");
+  std::swap(a, b);
+  EXPECT_EQ(only(), Cause::kGemmNotModelled);
+  // No model is asked between two GEMMs of one library, nor where the split explains it.
+  at(b, 0, kFprop).gemm->split_k = 4;
+  EXPECT_EQ(only(), Cause::kGemmAlgorithm);
+  at(a, 0, kFprop).gemm = at(b, 0, kFprop).gemm;
+  EXPECT_EQ(only(), Cause::kGemmArithmetic);
 }
 
 TEST_F(CausesTest, OnlyTheUpdatedWeightIsUpdateArithmetic) {

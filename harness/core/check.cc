@@ -4,7 +4,9 @@
 #include <tuple>
 
 #include "harness/core/error.h"
+#include "harness/core/exact_distance.h"
 #include "harness/core/findings.h"
+#include "harness/core/values.h"
 
 namespace samebits {
 namespace {
@@ -90,6 +92,26 @@ std::optional<std::string> unrepeated(const Trace& first, const Trace& second) {
          std::string(operation_name(at.key.operation)) + " " + at.tensors[tensor].name;
 }
 
+// Of a first difference that is not modelled: whether rounding could have made it.
+std::optional<Finding> find_distance(const CheckRequest& request, const CheckResult& result) {
+  const FirstDifference& first = *result.first;
+  if (first.cause != Cause::kGemmNotModelled) return std::nullopt;
+  const Event& event = result.a.events[first.event];
+  const auto distance =
+      exact_distance(request, event, first.a, first.b[first.tensor], first.elements.first);
+  if (!distance) return std::nullopt;
+  const bool within = distance->a <= distance->bound && distance->b <= distance->bound;
+  return Finding{"not modelled",
+                 event.key.layer + " " + std::string(operation_name(event.key.operation)) + " " +
+                     event.tensors[first.tensor].name + " " + shape_text(first.elements.index),
+                 1,
+                 "from the exact result " + result.a.arm + " is " + value_text(distance->a) + ", " +
+                     result.b.arm + " is " + value_text(distance->b) +
+                     ", and the measured arithmetic is within " + value_text(distance->bound) +
+                     (within ? ": its rounding could have made both"
+                             : ": its rounding could not have made both")};
+}
+
 }  // namespace
 
 bool CheckResult::has_error() const {
@@ -108,7 +130,7 @@ CheckResult run_check(const CheckRequest& request, const BackendFactory& make_ba
   result.comparison = compare(result.a, result.b);
   if (!result.comparison.mismatch) {
     result.causes = find_causes(result.a, result.b, result.comparison);
-    result.findings = find_findings(request, result.a, result.b);
+    result.findings = find_findings(request, result.a, result.b, options.records);
   }
   if (const auto reason = unequal_start(result)) {
     result.outcome = Outcome::kNotComparable;
@@ -138,6 +160,9 @@ CheckResult run_check(const CheckRequest& request, const BackendFactory& make_ba
                   compare_elements(bytes_a[tensor], bytes_b[tensor]),
                   bytes_a,
                   bytes_b};
+  if (auto finding = find_distance(request, result)) {
+    result.findings.push_back(std::move(*finding));
+  }
   if (result.first->elements.zero_signs_only) {
     result.findings.push_back(
         {"sign of zero", result.a.events[event].key.layer, result.first->elements.different,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "harness/core/scenario.h"
 #include "properties/meddling_backend.h"
@@ -26,13 +27,13 @@ struct Check : testing::Test {
 
   // Backends whose i-th (from 0) meddles as told.
   CheckResult check(std::vector<Meddling> meddling = {}) {
-    return run_check(
-        request,
-        [&](const Arm&, int threads) {
-          const auto run = static_cast<std::size_t>(runs++);
-          return meddling_backend(threads, run < meddling.size() ? meddling[run] : Meddling{});
-        },
-        {.progress = [this](double done) { progress.push_back(done); }});
+    return run_check(request,
+                     [&](const Arm&, int threads) {
+                       const auto run = static_cast<std::size_t>(runs++);
+                       return meddling_backend(threads,
+                                               run < meddling.size() ? meddling[run] : Meddling{});
+                     },
+                     {.progress = [this](double done) { progress.push_back(done); }});
   }
 };
 
@@ -98,6 +99,49 @@ TEST_F(Check, DroppedTermsAreAnErrorEvenWhereTheArmsAgree) {
   EXPECT_EQ(result.findings[0].kind, "library drops terms");
   EXPECT_EQ(result.findings[0].where, "first fprop");
   EXPECT_EQ(result.findings[0].count, 16);
+}
+
+// A library of another version in arm b, wrong in one bit.
+CheckResult against_another_version(Check& check, Operation operation, std::size_t byte) {
+  const Meddling other{
+      .flip = operation, .flip_byte = byte, .by = "cuBLASLt 130200", .chip = "9.0"};
+  check.runs = 0;
+  return check.check({{}, other, {}, other});
+}
+
+TEST_F(Check, WhatIsNotModelledIsANoteAndTheCauseNamesIt) {
+  const CheckResult result = against_another_version(*this, Operation::kFprop, 0);
+  ASSERT_TRUE(result.first);
+  EXPECT_EQ(result.first->cause, Cause::kGemmNotModelled);
+  EXPECT_EQ(result.causes.front().detail, "cuBLASLt 13.2.0, not 13.1.0");
+  EXPECT_FALSE(result.has_error());
+  ASSERT_EQ(result.findings.size(), 2U);
+  for (const Finding& finding : result.findings) EXPECT_EQ(finding.kind, "not modelled");
+  EXPECT_EQ(result.findings[0].where, "reference/cached");
+  EXPECT_EQ(result.findings[0].count, 12);  // two layers, two microbatches, three GEMMs
+}
+
+TEST_F(Check, ADifferenceThatIsNotModelledIsHeldAgainstTheBound) {
+  for (const Recipe& recipe :
+       {Recipe::defaults(RecipeKind::kBlock), Recipe::defaults(RecipeKind::kCurrent)}) {
+    request.program = make_scenario("train", recipe, MainGrad::kAccumulate, 1, 2);
+    request.layers[0].layer.bias = test_matrix(DType::kBF16, 1, 32, 9);
+    request.layers[0].layer.bias->shape = {32};
+    // The last bit of an FP32 result is below any rounding; an exponent's bit is not.
+    for (const auto& [operation, byte, within] : {std::tuple{Operation::kWgrad, 0U, true},
+                                                  {Operation::kWgrad, 3U, false},
+                                                  {Operation::kFprop, 1U, false},
+                                                  {Operation::kDgrad, 1U, false}}) {
+      const CheckResult result = against_another_version(*this, operation, byte);
+      ASSERT_EQ(result.findings.size(), 2U);
+      const Finding& finding = result.findings[1];
+      EXPECT_TRUE(finding.where.starts_with("first " + std::string(operation_name(operation))));
+      EXPECT_TRUE(finding.where.ends_with(" [0, 0]")) << finding.where;
+      EXPECT_TRUE(
+          finding.advice.ends_with(within ? "could have made both" : "could not have made both"))
+          << finding.advice;
+    }
+  }
 }
 
 TEST_F(Check, ADifferenceOfZeroSignsAloneIsSaidSo) {

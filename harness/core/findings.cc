@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "harness/core/dropped_terms.h"
+#include "harness/core/modelled.h"
 #include "harness/core/values.h"
 
 namespace samebits {
@@ -59,24 +61,6 @@ void find_vacuous_updates(const Trace& a, const Trace& b, std::vector<Finding>& 
   }
 }
 
-void find_dropped_terms(const Trace& a, const Trace& b, std::vector<Finding>& findings) {
-  std::map<std::pair<std::string, Operation>, std::int64_t> dropped;
-  for (const Trace* trace : {&a, &b}) {
-    for (const Event& event : trace->events) {
-      if (event.gemm && event.gemm->dropped_terms > 0) {
-        auto& most = dropped[{event.key.layer, event.key.operation}];
-        most = std::max(most, event.gemm->dropped_terms);
-      }
-    }
-  }
-  for (const auto& [gemm, count] : dropped) {
-    findings.push_back(
-        {"library drops terms", gemm.first + " " + std::string(operation_name(gemm.second)), count,
-         "of each sum, by the recorded split of K: take another algorithm or pad the tokens",
-         true});
-  }
-}
-
 // Layers in which the two arms used a weight with different scales.
 std::set<std::string> layers_whose_scale_moved(const Trace& a, const Trace& b) {
   std::set<std::string> layers;
@@ -123,9 +107,12 @@ void find_unexercised_controls(const CheckRequest& request, const Trace& a, cons
 
 }  // namespace
 
-std::vector<Finding> find_findings(const CheckRequest& request, const Trace& a, const Trace& b) {
-  std::vector<Finding> findings;
-  find_dropped_terms(a, b, findings);
+std::vector<Finding> find_findings(const CheckRequest& request, const Trace& a, const Trace& b,
+                                   const GemmRecords* followed) {
+  std::vector<Finding> findings = find_dropped_terms({&a, &b});
+  for (Finding& finding : find_not_modelled({&a, &b}, followed)) {
+    findings.push_back(std::move(finding));
+  }
   find_unexercised_controls(request, a, b, findings);
   find_vacuous_updates(a, b, findings);
   find_non_finite(request, findings);

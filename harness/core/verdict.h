@@ -24,16 +24,20 @@ enum class Cause {
   kDroppedTerms,      // the library's slices of K do not cover K
   kGemmAlgorithm,     // same operands, another algorithm
   kGemmArithmetic,    // same operands, same algorithm, another result
+  kGemmNotModelled,   // the same, of the reference and of GEMMs that its model is not of
   kUpdateArithmetic,  // same gradients, another updated weight
 };
-std::string_view cause_name(Cause cause);
+std::string_view cause_name(Cause cause);  // "stale weight"
 
 // A cause, where it first showed, and in how many events.
 struct CauseAt {
   Cause cause;
   std::size_t event, tensor;  // indices, the same in both traces
   std::size_t events = 1;
+  std::string detail = {};  // kGemmNotModelled: what is not
 };
+
+std::string describe(const CauseAt& found);  // its name and detail
 
 // The causes found, in program order of their first place. An event that differs only because an
 // earlier one did (y after a moved scale, every step after a lost gradient) has none.

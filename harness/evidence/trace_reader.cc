@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "harness/checkpoint/mapped_file.h"
+#include "harness/core/arm.h"
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
 #include "harness/core/scenario.h"
@@ -125,6 +126,7 @@ LoadedTrace read_trace(const std::filesystem::path& directory) {
       loaded.environment[name] = value.get<std::string>();
     }
   });
+  const auto chip = loaded.environment.find("compute capability");
   const auto events = directory / "events.jsonl";
   const std::string text = text_of(events);
   std::size_t line = 0;
@@ -133,7 +135,12 @@ LoadedTrace read_trace(const std::filesystem::path& directory) {
     naming(printable(events.native()) + " line " + std::to_string(line + 1), [&] {
       if (end == std::string::npos) throw Error("is cut short");
       const Json json = parse_strict_json(std::string_view(text).substr(begin, end - begin));
-      loaded.trace.events.push_back(read_event(json));
+      Event event = read_event(json);
+      // One environment for the whole run: the events do not repeat it.
+      if (event.gemm && event.gemm->by != kReference && chip != loaded.environment.end()) {
+        event.gemm->chip = chip->second;
+      }
+      loaded.trace.events.push_back(std::move(event));
     });
     begin = end + 1;
   }

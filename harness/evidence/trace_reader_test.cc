@@ -71,6 +71,25 @@ TEST_F(WrittenTrace, ReadsBackToTheSameBitsProgramAndRecords) {
   EXPECT_EQ(read_trace(folder / "a").environment.at("gpu"), "none");
 }
 
+TEST_F(WrittenTrace, ALibrarysRecordsAreOfTheChipThatTheEnvironmentNames) {
+  for (Event& event : result.a.events) {
+    if (event.gemm) event.gemm->by = "cuBLASLt 130100";
+  }
+  const auto chips = [&](const char* name, const auto& environment) {
+    write_traces(temporary.path() / name, {{"a", {&result.a, &request.program, environment, {}}},
+                                           {"b", {&result.b, &request.program, environment, {}}}});
+    std::string text;
+    for (const char* arm : {"a", "b"}) {
+      const auto loaded = read_trace(temporary.path() / name / arm);
+      text += loaded.trace.events.front().gemm->chip + ";";
+    }
+    return text;
+  };
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(chips("named", Environment{{"compute capability", "9.0"}}), "9.0;;");
+  EXPECT_EQ(chips("unnamed", Environment{}), ";;");
+}
+
 TEST_F(WrittenTrace, RefusesWithTheFileAndTheReason) {
   const auto ends_with = [](const std::string& text, const std::string& end) {
     return text.size() >= end.size() &&

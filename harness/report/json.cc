@@ -38,6 +38,8 @@ Json first(const CheckResult& result) {
   const HostTensor& b = first.b[first.tensor];
   Json json = place(event, event.tensors[first.tensor]);
   json["cause"] = cause_name(first.cause);
+  const std::string& detail = result.causes.front().detail;
+  if (!detail.empty()) json["cause_detail"] = detail;
   json["different"] = first.elements.different;
   json["elements"] = element_count(a.shape);
   json["index"] = first.elements.index;
@@ -52,6 +54,7 @@ Json causes(const CheckResult& result) {
     const Event& event = result.a.events[found.event];
     Json json = {{"cause", cause_name(found.cause)}};
     json.update(place(event, event.tensors[found.tensor]));
+    if (!found.detail.empty()) json["cause_detail"] = found.detail;
     json["events"] = found.events;
     list.push_back(std::move(json));
   }

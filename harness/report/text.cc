@@ -84,9 +84,9 @@ std::string first_difference(const CheckResult& result, const Colors& colors) {
   const Event& event = result.a.events[first.event];
   const HostTensor& a = first.a[first.tensor];
   const HostTensor& b = first.b[first.tensor];
-  std::string text =
-      fmt::format("{}  {}  {}   cause: {}\n", colors.bad("DIFFERENT"), printable(event.key.layer),
-                  place(event, event.tensors[first.tensor]), colors.bad(cause_name(first.cause)));
+  std::string text = fmt::format(
+      "{}  {}  {}   cause: {}\n", colors.bad("DIFFERENT"), printable(event.key.layer),
+      place(event, event.tensors[first.tensor]), colors.bad(describe(result.causes.front())));
   text +=
       fmt::format("  {} of {} elements, first at {}: {} {}, {} {}\n", first.elements.different,
                   element_count(a.shape), shape_text(first.elements.index), result.a.arm,
@@ -94,7 +94,7 @@ std::string first_difference(const CheckResult& result, const Colors& colors) {
   for (const CauseAt& found : result.causes) {
     if (found.cause == first.cause) continue;
     const Event& at = result.a.events[found.event];
-    text += fmt::format("  also found: {}, from {} {}, in {} events\n", cause_name(found.cause),
+    text += fmt::format("  also found: {}, from {} {}, in {} events\n", describe(found),
                         printable(at.key.layer), place(at, at.tensors[found.tensor]), found.events);
   }
   return text;
@@ -133,6 +133,13 @@ std::string_view scope_statement() {
          "own framework code";
 }
 
+std::string text_finding(const Finding& finding, bool color) {
+  const Colors colors(color);
+  return fmt::format("  {}: {}: {} ({}): {}\n",
+                     finding.error ? colors.bad("error") : colors.warn("note"), finding.kind,
+                     printable(finding.where), finding.count, finding.advice);
+}
+
 std::string text_scope(const CheckRequest& request, const Scope& scope) {
   const Program& program = request.program;
   const double work = multiply_adds(request);
@@ -165,11 +172,7 @@ std::string text_verdict(const CheckRequest& request, const CheckResult& result,
   std::string text;
   if (!result.comparison.mismatch) text += layer_table(request, result, colors) + "\n";
   text += verdict_line(result, colors);
-  for (const Finding& finding : result.findings) {
-    text += fmt::format("  {}: {}: {} ({}): {}\n",
-                        finding.error ? colors.bad("error") : colors.warn("note"), finding.kind,
-                        printable(finding.where), finding.count, finding.advice);
-  }
+  for (const Finding& finding : result.findings) text += text_finding(finding, color);
   text += loss_table(result);
   text += fmt::format("  trace a {}\n  trace b {}\n", evidence::hex(trace_digest(result.a)),
                       evidence::hex(trace_digest(result.b)));
