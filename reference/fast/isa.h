@@ -7,6 +7,7 @@
 namespace samebits::reference::fast {
 
 // kAvx512: F, BW, VL and DQ; kAvx2: with FMA; kPortable: what the compiler's default target has.
+// AVX512-FP16 would add nothing: the accumulator needs more than its 11 bits.
 enum class Isa { kPortable, kAvx2, kAvx512 };
 
 // "portable", "avx2", "avx512".
