@@ -40,6 +40,7 @@ std::int64_t differences(Fp8 format, float scale, std::int64_t step) {
   reference::parallel_for(0, kPatterns / step, kBlock, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> values(kBlock);
     std::vector<std::uint8_t> codes(kBlock);
+    std::int64_t found = 0;
     for (std::int64_t first = begin; first < end; first += kBlock) {
       const std::int64_t count = std::min(kBlock, end - first);
       for (std::int64_t i = 0; i < count; ++i) {
@@ -49,9 +50,10 @@ std::int64_t differences(Fp8 format, float scale, std::int64_t step) {
       reference::fast::cast(values.data(), count, scale, format, codes.data());
       for (std::int64_t i = 0; i < count; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        different += codes[at] != F::saturate(values[at] * scale).bits();
+        found += codes[at] != F::saturate(values[at] * scale).bits();
       }
     }
+    different += found;
   });
   return different;
 }
