@@ -10,6 +10,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/environment.h"
 #include "harness/cli/terminal.h"
+#include "harness/cli/write_bundle.h"
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
 #include "harness/core/scenario.h"
@@ -178,8 +179,7 @@ int run_check_command(const CheckArguments& options, const Invocation& invocatio
   const std::optional<GemmRecords> records = pinned_records(options);
   require_outputs(options);
 
-  const report::Scope scope =
-      make_scope(options, invocation, request, std::move(selection.skipped));
+  report::Scope scope = make_scope(options, invocation, request, std::move(selection.skipped));
   fmt::print("{}", report::text_scope(request, scope));
   flush_output();
   CheckResult result;
@@ -190,6 +190,10 @@ int run_check_command(const CheckArguments& options, const Invocation& invocatio
     if (records) run.records = &*records;
     if (options.payload) run.keep = is_first_microbatch;
     result = run_check(request, make_backend, run);
+  }
+  if (result.outcome == Outcome::kDifferent && !options.no_bundle) {
+    scope.bundle = write_bundle(
+        request, result, {options.bundle, options.bundle_seconds, records ? &*records : nullptr});
   }
   write_outputs(options, request, result, scope);
   fmt::print("{}", report::text_verdict(request, result, scope, wants_color()));

@@ -85,6 +85,14 @@ void add_options(CLI::App& check, CheckArguments& options) {
       .add_flag("--payload", options.payload,
                 "with --trace: keep the bytes of step 0 microbatch 0 too")
       ->needs(trace);
+  auto* no_bundle = check.add_flag("--no-bundle", options.no_bundle,
+                                   "write no bundle where a difference is found");
+  check.add_option("--bundle", options.bundle, "write it into this new folder [bundles/<8 hex>]")
+      ->check(not_empty())
+      ->excludes(no_bundle);
+  check.add_option("--bundle-seconds", options.bundle_seconds, "time to look for a smaller bundle")
+      ->transform(whole_number(0, 86400))
+      ->capture_default_str();
   check.footer(scenario_help());
 }
 

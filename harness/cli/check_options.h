@@ -26,6 +26,9 @@ struct CheckArguments {
   int threads = 0;
   std::string json, trace;
   bool payload = false;
+  std::string bundle;  // empty: bundles/<8 hex>
+  bool no_bundle = false;
+  int bundle_seconds = 30;
 };
 
 void add_options(CLI::App& check, CheckArguments& options);

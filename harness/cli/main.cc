@@ -7,6 +7,7 @@
 #include <new>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/interrupt.h"
 #include "harness/cli/terminal.h"
 #include "harness/core/printable.h"
 
@@ -24,6 +25,7 @@ int trouble(const std::string& message) {
 int main(int argc, char** argv) {
   using namespace samebits::cli;
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is an error like a full disk
+  catch_interrupts();
   Invocation invocation{{argv, argv + argc}, {}};
   try {
     CLI::App app{
@@ -38,6 +40,7 @@ int main(int argc, char** argv) {
     add_check(app, invocation);
     add_inspect(app, invocation);
     add_digest(app, invocation);
+    add_replay(app, invocation);
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& shown) {  // --help, --version
@@ -48,11 +51,15 @@ int main(int argc, char** argv) {
       return trouble(std::string(error.what()) + " (samebits --help lists the options)");
     }
     if (!invocation.run) {
-      return trouble("a command is needed: check, inspect or digest (samebits --help shows them)");
+      return trouble(
+          "a command is needed: check, inspect, digest or replay (samebits --help shows them)");
     }
     const int status = invocation.run();
     flush_output();
     return status;
+  } catch (const Interrupted& interruption) {
+    trouble("interrupted; nothing half-written is left");
+    end_by_signal(interruption.signal);
   } catch (const std::bad_alloc&) {
     return trouble("out of memory");
   } catch (const std::exception& error) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "harness/cli/interrupt.h"
 #include "harness/core/error.h"
 
 namespace samebits::cli {
@@ -51,6 +52,7 @@ ProgressBar::~ProgressBar() {
 }
 
 void ProgressBar::show(double done) {
+  throw_if_interrupted();
   const auto now = Clock::now();
   if (!on_ || now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;

@@ -16,8 +16,8 @@ bool wants_color();  // standard output is a terminal and NO_COLOR is not set
 class ProgressBar {
  public:
   ProgressBar();
-  ~ProgressBar();  // wipes the bar
-  void show(double done);
+  ~ProgressBar();          // wipes the bar
+  void show(double done);  // throws Interrupted where there was one
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -89,6 +89,7 @@ HostTensor LayerInputs::activation(std::int64_t index) const {
 }
 
 HostTensor LayerInputs::evaluation(std::int64_t index) const {
+  if (evaluations) return slice(*evaluations, index);
   return made(stream(*this, "evaluation", index), tokens, in, channel_gains(*this));
 }
 
@@ -98,6 +99,7 @@ std::optional<HostTensor> LayerInputs::gradient(std::int64_t index) const {
 }
 
 HostTensor LayerInputs::target(std::int64_t index) const {
+  if (targets) return slice(*targets, index);
   return made(stream(*this, "target", index), tokens, out, {});
 }
 

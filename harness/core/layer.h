@@ -25,13 +25,16 @@ struct LayerInputs {
   std::int64_t tokens = 0, in = 0, out = 0;
   std::optional<HostTensor> x;   // [slices, tokens, in]
   std::optional<HostTensor> dy;  // [slices, tokens, out]
+  std::optional<HostTensor> evaluations;  // [slices, tokens, in]
+  std::optional<HostTensor> targets;      // [slices, tokens, out]
 
   // [tokens, in]. `index` counts the training microbatches of the run: step * microbatches +
   // microbatch. Captured: slice index mod slices, in its stored type. Made: BF16, about normal,
   // with a few channels that are 20 to 60 times as large as the others, as the activations of real
   // transformers have.
   HostTensor activation(std::int64_t index) const;
-  HostTensor evaluation(std::int64_t index) const;  // always made from the seed
+  // [tokens, in]. `index` counts the evaluations of the run.
+  HostTensor evaluation(std::int64_t index) const;
   // [tokens, out]: the captured dy, or nothing.
   std::optional<HostTensor> gradient(std::int64_t index) const;
   // [tokens, out], BF16, about normal: what y should have been where no dy was captured.

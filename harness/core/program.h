@@ -24,8 +24,8 @@ std::string_view flag_name(CacheFlag flag);  // "None", "True", "False"
 enum class MainGrad { kAccumulate, kOverwriteFirst };
 std::string_view main_grad_name(MainGrad mode);
 
-enum class OpKind {
-  kBeginStep,  // main_grad = 0
+enum class OpKind {  // op_name follows this order
+  kBeginStep,        // main_grad = 0
   kForward,
   kRecompute,  // a forward again, of a microbatch whose backward is still to come
   kBackward,
@@ -33,6 +33,9 @@ enum class OpKind {
   kUpdate,
   kSetRecipe,
 };
+
+std::string_view op_name(OpKind kind);  // "begin step", "forward", ...
+inline constexpr int kOpKinds = 7;
 
 struct Op {
   OpKind kind = OpKind::kForward;
@@ -49,6 +52,14 @@ struct Program {
   Recipe recipe;  // in force at the start
   MainGrad main_grad = MainGrad::kAccumulate;
   std::vector<Op> ops;
+
+  std::int64_t inputs() const { return std::int64_t{steps} * microbatches; }  // microbatches in all
+  std::int64_t evaluations() const;
 };
+
+// What the engine relies on and a program of unknown origin may lack: steps and microbatches within
+// the counts, a forward before each backward and recomputation of its microbatch, every recipe of
+// the first one's kind. Throws Error.
+void check_program(const Program& program);
 
 }  // namespace samebits

@@ -1,5 +1,6 @@
 #include "harness/evidence/strict_json.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "harness/core/error.h"
@@ -126,6 +127,14 @@ bool JsonFields::boolean(const char* key) const {
 const Json& JsonFields::array(const char* key) const {
   if (!field(key).is_array()) refuse(key, "is not a list");
   return field(key);
+}
+
+void JsonFields::require_only(std::initializer_list<const char*> keys) const {
+  for (const auto& [key, value] : object_.items()) {
+    const bool known = std::any_of(keys.begin(), keys.end(),
+                                   [&name = key](const char* each) { return name == each; });
+    if (!known) throw Error("has the unknown key \"" + printable(key, 80) + "\"");
+  }
 }
 
 const Json& JsonFields::object(const char* key) const {

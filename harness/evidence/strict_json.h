@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+
+#include "harness/core/error.h"
+#include "harness/core/printable.h"
 
 namespace samebits::evidence {
 
@@ -29,6 +33,20 @@ class JsonFields {
   const nlohmann::json& array(const char* key) const;
   const nlohmann::json& object(const char* key) const;
   bool has(const char* key) const { return object_.contains(key); }
+  bool is_null(const char* key) const { return field(key).is_null(); }
+  // The value below `count` that `name` gives this text to: the inverse of one of the _name
+  // functions.
+  template <class Value, class Name>
+  Value named(const char* key, int count, const Name& name) const {
+    const std::string text_of_key = text(key);
+    for (int i = 0; i < count; ++i) {
+      if (name(static_cast<Value>(i)) == text_of_key) return static_cast<Value>(i);
+    }
+    throw Error("\"" + std::string(key) + "\" is \"" + printable(text_of_key, 40) +
+                "\", which is none");
+  }
+  // Throws where the object has a field that is not among these.
+  void require_only(std::initializer_list<const char*> keys) const;
 
  private:
   const nlohmann::json& field(const char* key) const;

@@ -1,12 +1,15 @@
 #include "harness/evidence/trace_reader.h"
 
 #include <limits>
+#include <map>
+#include <vector>
 
 #include "harness/checkpoint/mapped_file.h"
+#include "harness/checkpoint/safetensors_header.h"
 #include "harness/core/arm.h"
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
-#include "harness/core/scenario.h"
+#include "harness/evidence/program_json.h"
 #include "harness/evidence/strict_json.h"
 
 namespace samebits::evidence {
@@ -15,12 +18,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max();
-
-std::string text_of(const std::filesystem::path& path) {
-  const auto file = checkpoint::MappedFile::open(path);
-  const auto bytes = file->bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // Runs `body`, and puts where it was in front of what it throws.
 template <class Body>
@@ -38,16 +35,6 @@ Sha256Value digest(const JsonFields& fields, const char* key) {
   return *value;
 }
 
-// The inverse of one of the _name functions.
-template <class Value, class Name>
-Value named(const JsonFields& fields, const char* key, int count, const Name& name) {
-  const std::string text = fields.text(key);
-  for (int i = 0; i < count; ++i) {
-    if (name(static_cast<Value>(i)) == text) return static_cast<Value>(i);
-  }
-  throw Error("\"" + std::string(key) + "\" is \"" + printable(text, 40) + "\", which is none");
-}
-
 EventTensor read_tensor(const Json& json) {
   const JsonFields fields(json);
   EventTensor tensor;
@@ -61,9 +48,38 @@ EventTensor read_tensor(const Json& json) {
     }
     tensor.shape.push_back(size.get<std::int64_t>());
   }
+  checkpoint::safetensors_byte_count(tensor.name, tensor.dtype, tensor.shape);  // throws: too large
   tensor.digest = digest(fields, "digest");
   if (fields.has("logical_digest")) tensor.logical = digest(fields, "logical_digest");
   return tensor;
+}
+
+// The parameters that `describe` gives this text: it names all that decides bytes.
+QuantizeParameters read_parameters(const std::string& text) {
+  for (int kind = 0; kind < 4; ++kind) {
+    for (int mode = 0; mode < 5; ++mode) {
+      for (const DType format : {DType::kF8E4M3, DType::kF8E5M2}) {
+        // Where the text does not tell, the recipe's own: mx is always, delayed never.
+        const bool own = Recipe::defaults(static_cast<RecipeKind>(kind)).power_of_two;
+        for (const bool power_of_two : {own, !own}) {
+          const QuantizeParameters parameters{static_cast<RecipeKind>(kind), format,
+                                              static_cast<ScaleMode>(mode), power_of_two};
+          if (describe(parameters) == text) return parameters;
+        }
+      }
+    }
+  }
+  throw Error("\"parameters\" is \"" + printable(text, 80) + "\", which is none");
+}
+
+WeightProvenance read_provenance(const Json& json) {
+  const JsonFields fields(json);
+  WeightProvenance weight;
+  weight.source_now = digest(fields, "source_now");
+  weight.source_at_fill = digest(fields, "source_at_fill");
+  weight.parameters = read_parameters(fields.text("parameters"));
+  weight.flag = fields.named<CacheFlag>("flag", 3, flag_name);
+  return weight;
 }
 
 GemmRecord read_record(const Json& json) {
@@ -81,60 +97,64 @@ Event read_event(const Json& json) {
   Event event;
   event.key.step = static_cast<int>(fields.integer("step", 0, kMaxCount));
   event.key.microbatch = static_cast<int>(fields.integer("microbatch", 0, kMaxCount));
-  event.key.pass = named<Pass>(fields, "pass", 3, pass_name);
+  event.key.pass = fields.named<Pass>("pass", 3, pass_name);
   event.key.occurrence = static_cast<int>(fields.integer("occurrence", 0, kMaxCount));
   event.key.layer = fields.text("layer");
-  event.key.operation = named<Operation>(fields, "operation", 4, operation_name);
+  event.key.operation = fields.named<Operation>("operation", 4, operation_name);
   for (const Json& tensor : fields.array("tensors")) event.tensors.push_back(read_tensor(tensor));
   if (fields.has("gemm")) event.gemm = read_record(fields.object("gemm"));
+  if (fields.has("weight")) event.weight = read_provenance(fields.object("weight"));
   if (fields.has("beta")) event.beta = static_cast<float>(fields.number("beta"));
+  if (fields.has("learning_rate")) {
+    event.learning_rate = static_cast<float>(fields.number("learning_rate"));
+  }
   return event;
 }
 
-Recipe read_recipe(const JsonFields& fields) {
-  Recipe recipe;
-  recipe.kind = named<RecipeKind>(fields, "kind", 4, recipe_name);
-  recipe.power_of_two = fields.boolean("power_of_two");
-  recipe.hybrid = fields.boolean("hybrid");
-  recipe.margin = static_cast<int>(fields.integer("margin", 0, 64));
-  recipe.history_length = static_cast<int>(fields.integer("history_length", 1, 1 << 20));
-  recipe.most_recent = fields.boolean("most_recent");
-  return recipe;
+// The start of a step leaves main_grad zero; a layer's first wgrad after it adds to that. Each
+// backward has one wgrad, in program order.
+void mark_first_gradients(const Program& program, Trace& trace) {
+  std::vector<bool> onto_zeros;
+  bool zero = true;
+  for (const Op& op : program.ops) {
+    if (op.kind == OpKind::kBeginStep) zero = true;
+    if (op.kind != OpKind::kBackward) continue;
+    onto_zeros.push_back(zero);
+    zero = false;
+  }
+  std::map<std::string, std::size_t> next;  // by layer
+  for (Event& event : trace.events) {
+    if (event.key.operation != Operation::kWgrad) continue;
+    const std::size_t index = next[event.key.layer]++;
+    event.onto_zeros = index < onto_zeros.size() && onto_zeros[index];
+  }
 }
 
-Program read_program(const JsonFields& trace) {
-  const JsonFields fields(trace.object("program"));
-  return make_scenario(fields.text("scenario"), read_recipe(JsonFields(trace.object("recipe"))),
-                       named<MainGrad>(fields, "main_grad", 2, main_grad_name),
-                       static_cast<int>(fields.integer("steps", 1, 4096)),
-                       static_cast<int>(fields.integer("microbatches", 1, 4096)));
+void read_head(const std::string_view text, LoadedTrace& loaded) {
+  const Json json = parse_strict_json(text);
+  const JsonFields fields(json);
+  if (fields.text("schema") != "samebits-trace-1") throw Error("is no samebits-trace-1");
+  loaded.trace.arm = fields.text("arm");
+  loaded.program = read_program(fields);
+  for (const auto& [name, value] : fields.object("environment").items()) {
+    if (!value.is_string()) throw Error("\"environment\" holds more than strings");
+    loaded.environment[name] = value.get<std::string>();
+  }
 }
 
 }  // namespace
 
-LoadedTrace read_trace(const std::filesystem::path& directory) {
+LoadedTrace parse_trace(const NamedText& head, const NamedText& events) {
   LoadedTrace loaded;
-  const auto head = directory / "trace.json";
-  naming(printable(head.native()), [&] {
-    const Json json = parse_strict_json(text_of(head));
-    const JsonFields fields(json);
-    if (fields.text("schema") != "samebits-trace-1") throw Error("is no samebits-trace-1");
-    loaded.trace.arm = fields.text("arm");
-    loaded.program = read_program(fields);
-    for (const auto& [name, value] : fields.object("environment").items()) {
-      if (!value.is_string()) throw Error("\"environment\" holds more than strings");
-      loaded.environment[name] = value.get<std::string>();
-    }
-  });
+  naming(head.name, [&] { read_head(head.text, loaded); });
   const auto chip = loaded.environment.find("compute capability");
-  const auto events = directory / "events.jsonl";
-  const std::string text = text_of(events);
+  const std::string_view text = events.text;
   std::size_t line = 0;
   for (std::size_t begin = 0; begin < text.size(); ++line) {
     const std::size_t end = text.find('\n', begin);
-    naming(printable(events.native()) + " line " + std::to_string(line + 1), [&] {
-      if (end == std::string::npos) throw Error("is cut short");
-      const Json json = parse_strict_json(std::string_view(text).substr(begin, end - begin));
+    naming(events.name + " line " + std::to_string(line + 1), [&] {
+      if (end == std::string_view::npos) throw Error("is cut short");
+      const Json json = parse_strict_json(text.substr(begin, end - begin));
       Event event = read_event(json);
       // One environment for the whole run: the events do not repeat it.
       if (event.gemm && event.gemm->by != kReference && chip != loaded.environment.end()) {
@@ -144,7 +164,15 @@ LoadedTrace read_trace(const std::filesystem::path& directory) {
     });
     begin = end + 1;
   }
+  mark_first_gradients(loaded.program, loaded.trace);
   return loaded;
+}
+
+LoadedTrace read_trace(const std::filesystem::path& directory) {
+  const auto head = checkpoint::MappedFile::open(directory / "trace.json");
+  const auto events = checkpoint::MappedFile::open(directory / "events.jsonl");
+  return parse_trace({printable(head->path().native()), head->text()},
+                     {printable(events->path().native()), events->text()});
 }
 
 }  // namespace samebits::evidence

@@ -10,6 +10,7 @@
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
 #include "harness/evidence/digest.h"
+#include "harness/evidence/program_json.h"
 #include "harness/evidence/write_file.h"
 
 namespace samebits::evidence {
@@ -35,35 +36,13 @@ Json trace_json(const StoredTrace& stored) {
   const Program& program = *stored.program;
   Json json = {{"schema", "samebits-trace-1"},
                {"arm", stored.trace->arm},
-               {"program",
-                {{"scenario", program.name},
-                 {"steps", program.steps},
-                 {"microbatches", program.microbatches},
-                 {"main_grad", main_grad_name(program.main_grad)}}},
-               {"recipe",
-                {{"kind", recipe_name(program.recipe.kind)},
-                 {"power_of_two", program.recipe.power_of_two},
-                 {"hybrid", program.recipe.hybrid},
-                 {"margin", program.recipe.margin},
-                 {"history_length", program.recipe.history_length},
-                 {"most_recent", program.recipe.most_recent}}},
+               {"program", program_json(program)},
+               {"recipe", recipe_json(program.recipe)},
                {"events", stored.trace->events.size()},
                {"trace_digest", hex(trace_digest(*stored.trace))},
                {"environment", Json::object()}};
   for (const auto& [name, value] : stored.environment) json["environment"][name] = value;
   return json;
-}
-
-void write_trace(const fs::path& directory, const StoredTrace& stored) {
-  fs::create_directory(directory);
-  write_file(directory / "trace.json", trace_json(stored).dump(2) + "\n");
-  std::string events;
-  for (const Event& event : stored.trace->events) events += event_json(event) + "\n";
-  write_file(directory / "events.jsonl", events);
-  if (stored.payload.empty()) return;
-  std::map<std::string, HostTensor> tensors;
-  for (const HostTensor& tensor : stored.payload) tensors[hex(tensor_digest(tensor))] = tensor;
-  checkpoint::write_safetensors(directory / "payload-000.safetensors", tensors, {});
 }
 
 [[noreturn]] void refuse(const fs::path& directory, const std::string& reason) {
@@ -106,6 +85,18 @@ std::string event_json(const Event& event) {
   if (event.beta) json["beta"] = *event.beta;
   if (event.learning_rate) json["learning_rate"] = *event.learning_rate;
   return line(json);
+}
+
+void write_trace(const fs::path& directory, const StoredTrace& stored) {
+  fs::create_directory(directory);
+  write_file(directory / "trace.json", trace_json(stored).dump(2) + "\n");
+  std::string events;
+  for (const Event& event : stored.trace->events) events += event_json(event) + "\n";
+  write_file(directory / "events.jsonl", events);
+  if (stored.payload.empty()) return;
+  std::map<std::string, HostTensor> tensors;
+  for (const HostTensor& tensor : stored.payload) tensors[hex(tensor_digest(tensor))] = tensor;
+  checkpoint::write_safetensors(directory / "payload-000.safetensors", tensors, {});
 }
 
 void require_writable_directory(const fs::path& directory) {

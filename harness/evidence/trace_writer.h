@@ -21,6 +21,9 @@ struct StoredTrace {
 // One line of events.jsonl, without the newline.
 std::string event_json(const Event& event);
 
+// Writes one trace into `directory`, which is made and must not exist; not undone on an Error.
+void write_trace(const std::filesystem::path& directory, const StoredTrace& stored);
+
 // Writes each trace into a folder of its name under `directory`, which must not exist or be empty.
 // Everything is written aside and renamed at the end; on an Error nothing is left.
 void write_traces(const std::filesystem::path& directory,

@@ -103,6 +103,7 @@ std::string json_report(const CheckRequest& request, const CheckResult& result,
   json["seed"] = scope.seed;
   json["command"] = scope.command;
   json["repeat"] = scope.repeat;
+  json["bundle"] = scope.bundle.empty() ? Json() : Json(scope.bundle);
   json["environment"] = Json::object();
   for (const auto& [name, value] : scope.environment) json["environment"][name] = value;
   // A layer's name may be any UTF-8 that the reader allows; whatever is not is replaced, not fatal.

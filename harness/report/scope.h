@@ -17,6 +17,7 @@ struct Scope {
   std::string checkpoint;
   std::string inputs;  // "captured for 3 layers (FILE)", "made from seed 0"
   std::uint64_t seed = 0;
+  std::string bundle;  // the folder that was written; empty: none
   std::vector<checkpoint::SkippedLayer> skipped;
   std::vector<std::pair<std::string, std::string>> environment;  // name, value
 };

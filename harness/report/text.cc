@@ -103,7 +103,10 @@ std::string first_difference(const CheckResult& result, const Colors& colors) {
 std::string loss_table(const CheckResult& result) {
   std::string text = fmt::format("  {:>4}  {:>22}  {:>22}\n", "step", "loss " + result.a.arm,
                                  "loss " + result.b.arm);
-  for (std::size_t step = 0; step < result.a.loss.size(); ++step) {
+  // A recorded trace has no losses.
+  const std::size_t steps = std::min(result.a.loss.size(), result.b.loss.size());
+  if (steps == 0) return {};
+  for (std::size_t step = 0; step < steps; ++step) {
     text += fmt::format("  {:>4}  {:>22}  {:>22}\n", step, value_text(result.a.loss[step]),
                         value_text(result.b.loss[step]));
   }
@@ -117,7 +120,8 @@ std::string verdict_line(const CheckResult& result, const Colors& colors) {
                          colors.good("SAME"), result.a.tensor_count(), result.a.bit_count(),
                          result.a.events.size());
     case Outcome::kDifferent:
-      return first_difference(result, colors);
+      return result.first ? first_difference(result, colors)
+                          : fmt::format("{}\n", colors.bad("DIFFERENT"));
     case Outcome::kNotReproducible:
       return fmt::format("{}  {}\n", colors.bad("NOT REPRODUCIBLE"), printable(result.reason));
     case Outcome::kNotComparable:
@@ -176,6 +180,10 @@ std::string text_verdict(const CheckRequest& request, const CheckResult& result,
   text += loss_table(result);
   text += fmt::format("  trace a {}\n  trace b {}\n", evidence::hex(trace_digest(result.a)),
                       evidence::hex(trace_digest(result.b)));
+  if (!scope.bundle.empty()) {
+    text += fmt::format("  bundle: {0}, to be repeated anywhere by samebits replay {0}\n",
+                        printable(scope.bundle));
+  }
   return text + "  repeat: " + scope.repeat + "\n";
 }
 
