@@ -12,8 +12,8 @@
 namespace samebits::report {
 namespace {
 
-// The plain reference GEMM, as measured on the machines this was written on; it serves the estimate
-// alone.
+// Of whole steps by the reference, as measured on the machines this was written on; it serves the
+// estimate alone.
 constexpr double kMultiplyAddsASecondAndCore = 1.6e9;
 constexpr double kByThePlainForm = 0.15e9;  // mx: 25 bits do not fit the fast one
 
