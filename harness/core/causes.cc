@@ -192,7 +192,7 @@ std::vector<CauseAt> find_causes(const Trace& a, const Trace& b, const Compariso
 }
 
 std::string_view cause_name(Cause cause) {
-  constexpr std::array<std::string_view, 12> kNames{"inputs differ",
+  constexpr std::array<std::string_view, kCauses> kNames{"inputs differ",
                                                     "stale weight",
                                                     "stale recipe",
                                                     "scale moved",

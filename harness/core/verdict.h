@@ -27,6 +27,7 @@ enum class Cause {
   kGemmNotModelled,   // the same, of the reference and of GEMMs that its model is not of
   kUpdateArithmetic,  // same gradients, another updated weight
 };
+inline constexpr int kCauses = 12;
 std::string_view cause_name(Cause cause);  // "stale weight"
 
 // A cause, where it first showed, and in how many events.

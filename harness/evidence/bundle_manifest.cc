@@ -14,7 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kSchema[] = "samebits-bundle-1";
-constexpr int kCauses = 11;
 constexpr std::int64_t kMostCount = 1 << 30;
 constexpr std::size_t kMostEnvironment = 256;
 
