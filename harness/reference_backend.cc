@@ -9,6 +9,7 @@
 #include "harness/core/error.h"
 #include "harness/core/values.h"
 #include "reference/fast/gemm.h"
+#include "reference/mutants.h"
 
 namespace samebits {
 namespace {
@@ -212,7 +213,9 @@ class ReferenceBackend : public Backend {
     record.split_k = gemm.split_k;
     const std::int64_t k = a.codes.shape.at(1);
     record.dropped_terms =
-        k - ref::summed_k(k, gemm.split_k, granularity(a.mode), granularity(b.mode));
+        mutant("dropped terms are not counted")
+            ? 0
+            : k - ref::summed_k(k, gemm.split_k, granularity(a.mode), granularity(b.mode));
     record.algorithm = std::string(gemm.model.name) + (gemm.model.measured ? "" : ", not measured");
     return record;
   }
@@ -226,6 +229,9 @@ class ReferenceBackend : public Backend {
     for (std::int64_t i = 0; i < w.size(); ++i) {
       const float step = learning_rate * g.data()[i];
       updated.data()[i] = w.data()[i] - step;
+      if (mutant("update is fused")) {
+        updated.data()[i] = std::fma(-learning_rate, g.data()[i], w.data()[i]);
+      }
     }
     Tensor result;
     store(result, DType::kBF16, weight.shape, encode(updated, DType::kBF16));

@@ -200,6 +200,29 @@ TEST_F(ReferenceBackend, RecordsWhichModelMadeAResult) {
   EXPECT_EQ(record(RecipeKind::kMx).algorithm, "blackwell, not measured");
 }
 
+// RN(lr * g) makes the difference fall on the midpoint 1 + 2^-8, which goes to the even 1; one
+// rounding less leaves it above.
+TEST_F(ReferenceBackend, UpdatesInThreeRoundings) {
+  const Tensor w = backend->upload(row({0x1.0e7988p+2F}));
+  const Tensor g = backend->upload(row({0x1.bdc008p+0F}));
+  const HostTensor updated = backend->download(backend->update(w, g, 0x1.d9cp+0F));
+  EXPECT_EQ(bits_at(updated, 0), 0x3f80U);
+}
+
+// ceil(2192 / 17 / 128) * 128 = 128, and 17 slices of 128 cover 2176.
+TEST_F(ReferenceBackend, CountsTheTermsThatAFollowedSplitDrops) {
+  const HostTensor source = test_matrix(DType::kF32, 16, 2192, 1);
+  const QuantizedTensor q = quantised(source, activation(RecipeKind::kCurrent));
+  GemmRecord followed;
+  followed.split_k = 17;
+  GemmSpec spec;
+  spec.follow = &followed;
+  Tensor y;
+  const GemmRecord record = backend->gemm(spec, q.rowwise, q.rowwise, {}, y);
+  EXPECT_EQ(record.split_k, 17);
+  EXPECT_EQ(record.dropped_terms, 16);
+}
+
 TEST_F(ReferenceBackend, AmaxDoesNotSeeNanButSeesTheSignlessLargest) {
   EXPECT_EQ(backend->amax(backend->upload(row({NAN, -3, 2}))), 3);
   EXPECT_EQ(backend->amax(backend->upload(row({NAN}))), 0);

@@ -109,7 +109,7 @@ TEST_F(CliRefusal, WhatDoesNotGoTogetherIsRefused) {
 }
 
 TEST_F(CliRefusal, UnknownWordsAreRefusedAndNamed) {
-  expect_refused({}, "a command is needed: check, inspect, digest or replay");
+  expect_refused({}, "a command is needed: check, inspect, digest, replay or selftest");
   expect_refused({"verify"}, "verify");
   expect_refused({"check"}, "CHECKPOINT is required");
   expect_refused({"digest"}, "FILE is required");

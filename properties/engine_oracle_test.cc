@@ -113,6 +113,24 @@ TEST_P(EngineOracle, GivesTheSameBitsInEveryMicrobatchCachedOrNot) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, EngineOracle, testing::ValuesIn(cases()));
 
+TEST(EngineSteps, EachStartsFromAMainGradOfZeros) {
+  const CheckedLayer checked = test_layer("layer", DType::kBF16, 48, 80);
+  const Recipe recipe = Recipe::defaults(RecipeKind::kCurrent);
+  const Program program = make_scenario("train", recipe, MainGrad::kAccumulate, 2, 1);
+  const RecordedRun run = record_run(program, checked, true);
+  constexpr std::size_t kEventsAStep = 4;  // fprop, dgrad, wgrad, update
+  for (const std::size_t fprop : {std::size_t{0}, kEventsAStep}) {
+    ref::LinearInputs inputs;
+    inputs.x = widened(run.tensor(fprop, "x"));
+    inputs.w = widened(checked.layer.weight);  // decides nothing of dw
+    inputs.dy = widened(run.tensor(fprop + 1, "dy"));
+    const ref::Matrix zeros = ref::Matrix::Zero(48, 80);
+    const auto expected = ref::linear(inputs, linear_recipe(recipe), zeros, 1.0F);
+    EXPECT_EQ(different(run.tensor(fprop + 2, "main_grad"), expected.dw, ref::OutputType::kFP32),
+              0);
+  }
+}
+
 // RN_bf16(RN(w - RN(lr * g))), each step in FP32, with the rate 2^-4 * max|w| / max|g|.
 TEST(EngineUpdate, RoundsEachStepOnItsOwn) {
   const CheckedLayer checked = test_layer("layer", DType::kF32, 48, 80);

@@ -12,7 +12,7 @@
 namespace samebits {
 
 // For GoogleTest's messages.
-void PrintTo(Cause cause, std::ostream* out) { *out << cause_name(cause); }
+inline void PrintTo(Cause cause, std::ostream* out) { *out << cause_name(cause); }
 void PrintTo(Outcome outcome, std::ostream* out) { *out << outcome_name(outcome); }
 
 namespace {

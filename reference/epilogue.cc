@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "reference/formats.h"
+#include "reference/mutants.h"
 
 namespace samebits::reference {
 namespace {
@@ -18,8 +19,13 @@ F to(float value, Overflow overflow) {
 }  // namespace
 
 float Epilogue::operator()(float u, float c, float bias) const {
-  const auto plus_bias = [&](float value) { return has_bias ? value + bias : value; };
+  const auto plus_bias = [&](float value) {
+    return has_bias && !mutant("bias is ignored") ? value + bias : value;
+  };
   const auto store = [&](float value) {
+    if (mutant("D scale after the cast") && is_fp8(output)) {
+      return cast(cast(value, output) * scale_d, output);
+    }
     return cast(is_fp8(output) ? value * scale_d : value, output);
   };
   if (split_k) {
@@ -32,7 +38,9 @@ float Epilogue::operator()(float u, float c, float bias) const {
   if (beta != 0 && !accumulates_in_place) {
     return store(plus_bias(std::fma(factor, u, beta * c)));
   }
-  const float value = plus_bias(factor == 1 ? u : std::fma(factor, u, 0.0f));  // on -0: the header
+  const float zero = mutant("no +0 joins the product") ? -0.0f : 0.0f;
+  const float value = plus_bias(factor == 1 ? u : std::fma(factor, u, zero));  // on -0: the header
+  if (mutant("in place rounds once") && accumulates_in_place) return store(c + value);
   return accumulates_in_place ? store(c + store(value)) : store(value);
 }
 

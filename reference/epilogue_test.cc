@@ -134,6 +134,8 @@ TEST(Output, IsCastWithTheOverflowOfItsType) {
   EXPECT_EQ(epilogue(448, 0, {.output = OutputType::kE4M3, .alpha = -200}), -448);
   const float scale_d = 0.25;
   EXPECT_EQ(epilogue(448, 0, {.output = OutputType::kE4M3, .scale_d = &scale_d}), 112);
+  // Before the cast: 896 would saturate.
+  EXPECT_EQ(epilogue(448, 0, {.output = OutputType::kE4M3, .alpha = 2, .scale_d = &scale_d}), 224);
 }
 
 TEST(Output, BitsAreThoseOfTheStorageTypeAndNanIsCanonical) {

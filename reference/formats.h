@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "reference/mutants.h"
+
 namespace samebits::reference {
 
 enum class Rounding { kNearestEven, kTowardZero };
@@ -71,7 +73,8 @@ class Minifloat {
 
   explicit constexpr Minifloat(int bits) : bits_(static_cast<Bits>(bits)) {}
   static constexpr Minifloat beyond_max(int sign, bool stays_finite) {
-    if (stays_finite) return Minifloat(sign | (kTop - 1));
+    if (stays_finite && !constexpr_mutant("overflow does not saturate"))
+      return Minifloat(sign | (kTop - 1));
     return kHasInfinity ? Minifloat(sign | kTop) : nan();
   }
   constexpr int magnitude() const { return bits_ & kMagnitude; }
@@ -94,7 +97,7 @@ class E8M0 {
   static constexpr E8M0 round_up(double v) {
     if (v != v) return from_bits(0xff);
     const auto bits = std::bit_cast<std::uint64_t>(v);
-    const bool is_power = (bits << 12) == 0;
+    const bool is_power = (bits << 12) == 0 || constexpr_mutant("E8M0 rounds down");
     const int exponent = (static_cast<int>(bits >> 52) & 0x7ff) - 1023 + (is_power ? 0 : 1);
     return from_bits(static_cast<std::uint8_t>(std::clamp(exponent, -127, 127) + 127));
   }
@@ -119,7 +122,9 @@ constexpr float Minifloat<kExponentBits, kMantissaBits, kHasInfinity>::value() c
   const int field = magnitude() >> kMantissaBits;
   const int mantissa = magnitude() & ((1 << kMantissaBits) - 1);
   const int significand = field == 0 ? mantissa : mantissa + (1 << kMantissaBits);
-  const double step = power_of_two(std::max(field, 1) - kBias - kMantissaBits);
+  const int exponent =
+      constexpr_mutant("subnormals decode as normals") ? field : std::max(field, 1);
+  const double step = power_of_two(exponent - kBias - kMantissaBits);
   return static_cast<float>(is_negative() ? -(significand * step) : significand * step);
 }
 
@@ -128,6 +133,7 @@ constexpr auto Minifloat<kExponentBits, kMantissaBits, kHasInfinity>::round(doub
                                                                             Rounding rounding,
                                                                             Overflow overflow)
     -> Minifloat {
+  if (constexpr_mutant("double rounding")) v = static_cast<float>(v);
   if (v != v) return nan();
   const auto bits = std::bit_cast<std::uint64_t>(v);
   const int sign = (bits >> 63) != 0 ? kSign : 0;
@@ -145,12 +151,16 @@ constexpr auto Minifloat<kExponentBits, kMantissaBits, kHasInfinity>::round(doub
   std::uint64_t steps = significand >> dropped;
   const std::uint64_t rest = significand - (steps << dropped);
   const std::uint64_t half = std::uint64_t{1} << (dropped - 1);
-  const bool up = rest > half || (rest == half && (steps & 1) != 0);
-  if (rounding == Rounding::kNearestEven && up) ++steps;
+  const bool up = rest > half ||
+                  (rest == half && ((steps & 1) != 0 || constexpr_mutant("ties away from zero")));
+  if (rounding == Rounding::kNearestEven && up && !constexpr_mutant("cast truncates")) ++steps;
 
   // `steps` still holds the leading one of a normal, which counts as exponent 1; a carry out of the
   // mantissa runs into the exponent.
   const int code = ((target - kMinExponent) << kMantissaBits) + static_cast<int>(steps);
+  if (constexpr_mutant("subnormals are flushed") && code < 1 << kMantissaBits)
+    return Minifloat(sign);
+  if (constexpr_mutant("underflow loses its sign") && code == 0) return Minifloat(0);
   if (code < kTop) return Minifloat(sign | code);
   return beyond_max(sign, overflow == Overflow::kSaturate || rounding == Rounding::kTowardZero);
 }
@@ -175,7 +185,8 @@ constexpr auto Minifloat<kExponentBits, kMantissaBits, kHasInfinity>::saturate(f
   const std::int32_t steps = bits_of(std::bit_cast<float>(clamped) + aligner) - bits_of(aligner);
   const std::int32_t code = ((binade - kMinBinade) >> kDropped) + steps;
 
-  const std::int32_t nan_mask = (kExponent - magnitude) >> 31;  // all ones for NaN, else 0
+  const std::int32_t nan_mask =  // all ones for NaN, else 0
+      constexpr_mutant("NaN becomes the largest code") ? 0 : (kExponent - magnitude) >> 31;
   const std::int32_t sign = (bits_of(v) >> 24) & kSign & ~nan_mask;
   return Minifloat(sign | code | (nan_mask & kMagnitude));
 }

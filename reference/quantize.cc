@@ -4,6 +4,7 @@
 #include <bit>
 #include <stdexcept>
 
+#include "reference/mutants.h"
 #include "reference/parallel.h"
 
 namespace samebits::reference {
@@ -34,8 +35,10 @@ void for_each_segment(Index rows, Index cols, const BlockGrid& grid, int threads
 float segment_amax(const float* x, Index count) {
   std::int32_t largest = 0;
   for (Index i = 0; i < count; ++i) {
-    const std::int32_t magnitude = std::bit_cast<std::int32_t>(x[i]) & 0x7fffffff;
-    largest = std::max(largest, magnitude > 0x7f800000 ? 0 : magnitude);
+    const std::int32_t mask = mutant("amax is the largest value") ? -1 : 0x7fffffff;
+    const std::int32_t magnitude = std::bit_cast<std::int32_t>(x[i]) & mask;
+    const bool nan = magnitude > 0x7f800000 && !mutant("amax sees NaN");
+    largest = std::max(largest, nan ? 0 : magnitude);
   }
   return std::bit_cast<float>(largest);
 }
@@ -45,6 +48,7 @@ Matrix block_amax(const MatrixRef& x, const BlockGrid& grid, int threads) {
   Matrix by_row = Matrix::Zero(x.rows(), grid.cols);
   for_each_segment(x.rows(), x.cols(), grid, threads,
                    [&](Index row, Index block, Index col, Index count) {
+                     if (mutant("amax misses the last element")) --count;
                      by_row(row, block) = segment_amax(x.row(row).data() + col, count);
                    });
   Matrix by_block = Matrix::Zero(grid.rows, grid.cols);
@@ -84,7 +88,10 @@ Codes transposed(const Codes& codes) {
 
 template <class F>
 void cast_segment(const float* x, Index count, float scale, std::uint8_t* codes) {
-  for (Index i = 0; i < count; ++i) codes[i] = F::saturate(x[i] * scale).bits();
+  for (Index i = 0; i < count; ++i) {
+    const bool late = mutant("scaled after the cast");
+    codes[i] = F::saturate(late ? F::saturate(x[i]).value() * scale : x[i] * scale).bits();
+  }
 }
 
 }  // namespace
@@ -126,11 +133,13 @@ Quantized quantize(const MatrixRef& x, const QuantizeSpec& spec) {
   }
 
   const auto cast = spec.rule.format == Fp8::kE4M3 ? cast_segment<E4M3> : cast_segment<E5M2>;
-  for_each_segment(x.rows(), x.cols(), grid, spec.threads,
-                   [&](Index row, Index block, Index col, Index count) {
-                     const float scale = scales(row / grid.block_rows, block);
-                     cast(x.row(row).data() + col, count, scale, &q.codes(row, col));
-                   });
+  for_each_segment(
+      x.rows(), x.cols(), grid, spec.threads, [&](Index row, Index block, Index col, Index count) {
+        const bool tail = count < grid.block_cols && block > 0;
+        const Index of = tail && mutant("a tail takes the scale before") ? block - 1 : block;
+        const float scale = scales(row / grid.block_rows, of);
+        cast(x.row(row).data() + col, count, scale, &q.codes(row, col));
+      });
   return q;
 }
 
@@ -138,6 +147,9 @@ Quantized transpose(const Quantized& q) {
   if (q.granularity != Granularity::kTensor && q.granularity != Granularity::k128x128) {
     throw std::invalid_argument(
         "transpose: one-dimensional blocks have no transpose, quantise the transposed source");
+  }
+  if (mutant("scales are not transposed")) {
+    return {q.granularity, q.format, transposed(q.codes), q.scale_inv};
   }
   return {q.granularity, q.format, transposed(q.codes), q.scale_inv.transpose()};
 }

@@ -3,9 +3,12 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/mutants.h"
+
 namespace samebits::reference {
 
 float fp8_max(Fp8 format) {
+  if (mutant("maximum of the other E4M3") && format == Fp8::kE4M3) return 240;
   return format == Fp8::kE4M3 ? E4M3::max().value() : E5M2::max().value();
 }
 
@@ -30,19 +33,23 @@ float largest_finite(InputType type) {
 }
 
 float scale_from_amax(float amax, const ScaleRule& rule) {
-  if (amax < rule.epsilon) amax = rule.epsilon;
-  if (amax == 0 || !std::isfinite(amax)) return 1;
+  if (amax < rule.epsilon && !mutant("epsilon is ignored")) amax = rule.epsilon;
+  if ((amax == 0 && !mutant("zero amax is divided by")) || !std::isfinite(amax)) return 1;
   float scale = fp8_max(rule.format) / amax;
-  if (std::isinf(scale)) scale = rule.largest;
+  if (std::isinf(scale) && !mutant("infinite scale is kept")) scale = rule.largest;
   if (!rule.power_of_two) return scale;
+  if (mutant("power of two rounds up")) scale *= 0x1.fffffep0f;
   // Clearing the mantissa rounds down. The scale is never subnormal: max / amax >= 2^-120.
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) & 0xff800000);
 }
 
-float scale_inverse(float scale) { return 1 / scale; }
+float scale_inverse(float scale) {
+  return 1 / (mutant("scale_inv of another scale") ? 2 * scale : scale);
+}
 
 float delayed_scale(float amax, Fp8 format, int margin, float previous) {
   if (amax == 0 || !std::isfinite(amax)) return previous;
+  if (mutant("margin is ignored")) margin = 0;
   const float scale = std::ldexp(fp8_max(format), -margin) / amax;
   return std::isinf(scale) ? std::numeric_limits<float>::max() : scale;
 }
@@ -50,7 +57,7 @@ float delayed_scale(float amax, Fp8 format, int margin, float previous) {
 E8M0 mx_exponent(float amax, Fp8 format) {
   // A multiply by the rounded reciprocal (0x3b124925 or 0x37924925), not a division.
   const float reciprocal = 1 / fp8_max(format);
-  return E8M0::round_up(amax * reciprocal);
+  return E8M0::round_up(mutant("E8M0 of amax alone") ? amax / 256 : amax * reciprocal);
 }
 
 float mx_multiplier(E8M0 exponent) {

@@ -8,6 +8,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "reference/mutants.h"
+
 namespace samebits::reference {
 namespace {
 
@@ -82,7 +84,7 @@ float special_sum(const OperandRow& a, const OperandRow& b, std::int64_t begin, 
   double sum = c;
   for (std::int64_t k = begin; k < end; ++k) {
     const double product = a.value(k) * b.value(k);
-    if (!std::isfinite(product)) sum += product;
+    if (!std::isfinite(product) && !mutant("infinities are lost")) sum += product;
   }
   return std::isnan(sum) ? kCanonicalNan : static_cast<float>(sum);
 }
@@ -155,7 +157,16 @@ void require(bool holds, const char* what) {
 }  // namespace
 
 AccumulationModel hopper(bool fast_accumulation) {
-  return {.promotion_interval = fast_accumulation ? 0 : 128};
+  AccumulationModel model{.promotion_interval = fast_accumulation ? 0 : 128};
+  if (mutant("12 aligned bits")) model.aligned_fraction_bits = 12;
+  if (mutant("14 aligned bits")) model.aligned_fraction_bits = 14;
+  if (mutant("FP32 between instructions")) model.result_fraction_bits = kFp32FractionBits;
+  if (mutant("instructions of 16")) model.products_per_sum = 16;
+  if (mutant("no promotion")) model.promotion_interval = 0;
+  if (mutant("terms are floored")) model.aligned_cut = Cut::kFloor;
+  if (mutant("results are rounded")) model.result_cut = Cut::kNearestEven;
+  if (mutant("products are normalised")) model.normalise_products = true;
+  return model;
 }
 
 AccumulationModel ada(bool fast_accumulation) {

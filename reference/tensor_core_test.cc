@@ -32,6 +32,29 @@ TEST(FusedSum, KeepsATermOfThirteenBitsBelowTheLargestAndDropsTheNext) {
   EXPECT_EQ(dot(hopper(false), row_of({1, 0x1p-7f}), row_of({1, 0x1p-7f})), 1);
 }
 
+TEST(FusedSum, DropsEachTermByItselfAlsoWhereTheirSumWouldCount) {
+  const Quantized q = row_of({1, 0x1p-7f, 0x1p-7f});
+  EXPECT_EQ(dot(hopper(false), q, q), 1);
+  const auto wider = changed([](AccumulationModel& m) { m.aligned_fraction_bits = 14; });
+  EXPECT_EQ(dot(wider, q, q), 1 + 0x1p-13f);
+}
+
+TEST(FusedSum, AlignsThirtyTwoProductsToOneExponent) {
+  Quantized q = row_of({0x1p-7f, 0x1p-7f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1});
+  EXPECT_EQ(dot(hopper(false), q, q), 1);
+  const auto sixteen = changed([](AccumulationModel& m) { m.products_per_sum = 16; });
+  EXPECT_EQ(dot(sixteen, q, q), 1 + 0x1p-13f);
+}
+
+TEST(FusedSum, CutsItsResultAndDoesNotRoundIt) {
+  // 4 + 1.5 * 2^-12, three quarters of a step above 4.
+  const Quantized a = row_of({1, 1, 1, 1, 0x1p-6f, 0x1p-6f});
+  const Quantized b = row_of({1, 1, 1, 1, 0x1p-6f, 0x1p-7f});
+  EXPECT_EQ(dot(hopper(false), a, b), 4);
+  const auto rounded = changed([](AccumulationModel& m) { m.result_cut = Cut::kNearestEven; });
+  EXPECT_EQ(dot(rounded, a, b), 4 + 0x1p-11f);
+}
+
 TEST(FusedSum, DropsATermHoweverFarBelowTheLargestItIs) {
   const Quantized a = row_of({448, 0x1p-9f}), b = row_of({57344, 0x1p-16f}, Fp8::kE5M2);
   EXPECT_EQ(dot(hopper(false), a, b), 448 * 57344);

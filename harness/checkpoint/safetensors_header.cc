@@ -6,6 +6,7 @@
 #include "harness/checkpoint/safetensors_json.h"
 #include "harness/core/error.h"
 #include "harness/core/printable.h"
+#include "reference/mutants.h"
 
 namespace samebits::checkpoint {
 namespace {
@@ -47,7 +48,7 @@ HeaderTensor checked_tensor(const RawTensor& raw, std::uint64_t data_bytes) {
 
   const auto [begin, end] = raw.data_offsets;
   if (begin > end) refuse_tensor(raw.name, range_text(begin, end) + " end before they begin");
-  if (end > data_bytes) {
+  if (end > data_bytes && !mutant("ranges beyond the file")) {
     refuse_tensor(raw.name, range_text(begin, end) + " reach beyond the " +
                                 std::to_string(data_bytes) + " bytes of data in the file");
   }
@@ -67,19 +68,19 @@ void check_cover(std::vector<const HeaderTensor*> tensors, std::uint64_t data_by
   std::uint64_t covered = 0;
   const HeaderTensor* previous = nullptr;
   for (const HeaderTensor* tensor : tensors) {
-    if (tensor->begin < covered) {
+    if (tensor->begin < covered && !mutant("overlaps are allowed")) {
       refuse_tensor(
           tensor->entry.name,
           "overlaps tensor " + printable(previous->entry.name, kShownNameBytes) + " in the file");
     }
-    if (tensor->begin > covered) {
+    if (tensor->begin > covered && !mutant("holes are allowed")) {
       refuse_tensor(tensor->entry.name, "a hole of " + std::to_string(tensor->begin - covered) +
                                             " bytes that belong to no tensor lies before it");
     }
     covered += tensor->entry.byte_count;
     previous = tensor;
   }
-  if (covered < data_bytes) {
+  if (covered < data_bytes && !mutant("spare bytes are allowed")) {
     throw Error(std::to_string(data_bytes - covered) +
                 " bytes at the end of the file belong to no tensor");
   }
@@ -109,7 +110,8 @@ std::uint64_t safetensors_byte_count(const std::string& name, DType dtype, const
     overflow |= __builtin_mul_overflow(bits, size, &bits);
   }
   overflow |= __builtin_mul_overflow(bits, std::int64_t{dtype_bits(dtype)}, &bits);
-  if (overflow) refuse_tensor(name, "the size of shape " + shape_text(shape) + " overflows");
+  if (overflow && !mutant("sizes may wrap"))
+    refuse_tensor(name, "the size of shape " + shape_text(shape) + " overflows");
   if (bits % 8 != 0) {
     refuse_tensor(name, std::string(dtype_name(dtype)) + " " + shape_text(shape) +
                             " does not come to whole bytes");

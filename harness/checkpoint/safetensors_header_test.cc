@@ -158,6 +158,21 @@ TEST(SafetensorsHeader, TheRangeHasTheSizeOfDtypeAndShape) {
   EXPECT_EQ(with_dtype("\"F32\""), "tensor w: data_offsets [0, 1] hold 1 bytes, but F32 [1] has 4");
 }
 
+TEST(SafetensorsHeader, TheRangesCoverTheDataExactly) {
+  const auto two = [](const std::string& a, const std::string& b, std::uint64_t data_bytes) {
+    const auto tensor = [](const std::string& name, const std::string& offsets) {
+      return "\"" + name + "\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":" + offsets + "}";
+    };
+    return refusal("{" + tensor("a", a) + "," + tensor("b", b) + "}", data_bytes);
+  };
+  EXPECT_EQ(two("[0,2]", "[2,4]", 4), "accepted");
+  EXPECT_EQ(two("[0,2]", "[0,2]", 2), "tensor b: overlaps tensor a in the file");
+  EXPECT_EQ(two("[0,2]", "[1,3]", 3), "tensor b: overlaps tensor a in the file");
+  EXPECT_EQ(two("[0,2]", "[3,5]", 5),
+            "tensor b: a hole of 1 bytes that belong to no tensor lies before it");
+  EXPECT_EQ(two("[0,2]", "[2,4]", 8), "4 bytes at the end of the file belong to no tensor");
+}
+
 TEST(SafetensorsHeader, SubByteDtypesComeToWholeBytes) {
   EXPECT_EQ(safetensors_byte_count("w", DType::kF4, {2, 3}), 3u);
   EXPECT_EQ(safetensors_byte_count("w", DType::kF6E2M3, {4}), 3u);

@@ -23,5 +23,6 @@ void add_check(CLI::App& app, Invocation& invocation);
 void add_inspect(CLI::App& app, Invocation& invocation);
 void add_digest(CLI::App& app, Invocation& invocation);
 void add_replay(CLI::App& app, Invocation& invocation);
+void add_selftest(CLI::App& app, Invocation& invocation);
 
 }  // namespace samebits::cli

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
     add_inspect(app, invocation);
     add_digest(app, invocation);
     add_replay(app, invocation);
+    add_selftest(app, invocation);
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& shown) {  // --help, --version
@@ -52,7 +53,8 @@ int main(int argc, char** argv) {
     }
     if (!invocation.run) {
       return trouble(
-          "a command is needed: check, inspect, digest or replay (samebits --help shows them)");
+          "a command is needed: check, inspect, digest, replay or selftest (samebits --help shows "
+          "them)");
     }
     const int status = invocation.run();
     flush_output();

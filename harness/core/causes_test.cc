@@ -8,7 +8,7 @@
 
 namespace samebits {
 
-void PrintTo(Cause cause, std::ostream* out) { *out << cause_name(cause); }  // for GoogleTest
+inline void PrintTo(Cause cause, std::ostream* out) { *out << cause_name(cause); }  // for GoogleTest
 
 namespace {
 

@@ -74,6 +74,15 @@ TEST(Compare, FindsDifferencesInProgramOrder) {
   EXPECT_EQ(comparison.differences[1].tensor, 0U);
 }
 
+TEST(Compare, ATensorCountsWhateverItsName) {
+  for (const char* name :
+       {"x", "x scale_inv", "x bytes", "weight columnwise scale_inv", "main_grad"}) {
+    Trace a = holding(floats({1})), b = holding(floats({2}));
+    a.events[0].tensors[0].name = b.events[0].tensors[0].name = name;
+    EXPECT_EQ(compare(a, b).differences.size(), 1U) << name;
+  }
+}
+
 TEST(Compare, OtherEventsOrTensorsAreAMismatch) {
   const Trace a = holding(floats({1}));
   EXPECT_EQ(compare(a, Trace{}).mismatch, "1 events against 0");

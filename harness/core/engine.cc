@@ -9,6 +9,7 @@
 #include "harness/core/loss.h"
 #include "harness/core/values.h"
 #include "harness/evidence/digest.h"
+#include "reference/mutants.h"
 
 namespace samebits {
 namespace {
@@ -72,7 +73,9 @@ class LayerRun {
   void step(const Op& op) {
     switch (op.kind) {
       case OpKind::kBeginStep:
-        main_grad_ = backend_.zeros(DType::kF32, layer_.weight.shape);
+        if (!mutant("main_grad is not zeroed")) {
+          main_grad_ = backend_.zeros(DType::kF32, layer_.weight.shape);
+        }
         main_grad_is_zero_ = true;
         break;
       case OpKind::kForward:
@@ -115,7 +118,8 @@ class LayerRun {
   }
 
   WeightProvenance provenance(const WeightCopy& copy, CacheFlag flag) const {
-    return {weight_digest_, copy.source, copy.parameters, flag};
+    const bool blind = mutant("provenance hides staleness");
+    return {weight_digest_, blind ? weight_digest_ : copy.source, copy.parameters, flag};
   }
 
   GemmSpec gemm_spec(Operation operation, const EventKey& key) const {
@@ -148,7 +152,7 @@ class LayerRun {
 
   void forward(const Op& op, Pass pass) {
     Saved used = pass == Pass::kRecompute ? saved_.at(op.microbatch) : Saved{};
-    if (pass != Pass::kRecompute) {
+    if (pass != Pass::kRecompute || mutant("recompute takes the scale of now")) {
       used.x_scale = x_state_.scale();
       used.weight_scale = weight_state_.scale();
     }
@@ -184,10 +188,11 @@ class LayerRun {
     builder.tensor("y", used.y);
     builder.finish(sink_);
 
-    if (delayed() && pass != Pass::kRecompute) {
+    if (delayed() && (pass != Pass::kRecompute || mutant("recompute records its amax"))) {
       x_state_.record(used.x.amax);
-      if (weight.cast) weight_state_.record(used.weight.bytes.amax);
-      if (pass == Pass::kTrain) {
+      if (weight.cast || mutant("a cached use records its amax"))
+        weight_state_.record(used.weight.bytes.amax);
+      if (pass == Pass::kTrain || mutant("an evaluation moves the scale")) {
         x_state_.update(recipe_);
         weight_state_.update(recipe_);
       }
@@ -235,7 +240,7 @@ class LayerRun {
     EventBuilder builder = event(op, Pass::kTrain, Operation::kWgrad);
     GemmSpec spec = gemm_spec(Operation::kWgrad, builder.event().key);
     spec.output = DType::kF32;
-    spec.beta = overwrite ? 0.0F : 1.0F;
+    spec.beta = overwrite && !mutant("True does not overwrite") ? 0.0F : 1.0F;
     builder.event().gemm = multiply(spec, saved.x.columnwise, quantized.columnwise, {}, main_grad_);
     builder.event().beta = spec.beta;
     builder.event().onto_zeros = main_grad_is_zero_;

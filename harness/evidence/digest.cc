@@ -8,6 +8,7 @@
 
 #include "harness/core/error.h"
 #include "reference/formats.h"
+#include "reference/mutants.h"
 
 namespace samebits::evidence {
 namespace {
@@ -27,10 +28,13 @@ void append(std::string& text, T value) {
 Sha256 begin_digest(DType dtype, const Shape& shape) {
   std::string prefix = "samebits-tensor-1";
   prefix += '\0';
-  prefix += dtype_name(dtype);
+  if (!mutant("digest without dtype")) prefix += dtype_name(dtype);
   prefix += '\0';
   append(prefix, static_cast<std::uint32_t>(shape.size()));
-  for (const std::int64_t size : shape) append(prefix, static_cast<std::uint64_t>(size));
+  const bool shapeless = mutant("digest without shape");
+  for (const std::int64_t size : shape) {
+    append(prefix, static_cast<std::uint64_t>(shapeless ? 0 : size));
+  }
   Sha256 sha;
   sha.update(std::as_bytes(std::span(prefix)));
   return sha;
@@ -105,7 +109,9 @@ void check_operands(const HostTensor& codes, const HostTensor& scale_inv, std::i
 
 Sha256Value tensor_digest(const HostTensor& tensor) {
   Sha256 sha = begin_digest(tensor.dtype, tensor.shape);
-  sha.update(tensor.bytes);
+  const std::size_t size = tensor.bytes.size();
+  sha.update(mutant("digest skips the last byte") && size > 0 ? tensor.bytes.first(size - 1)
+                                                              : tensor.bytes);
   return sha.finish();
 }
 
@@ -126,13 +132,15 @@ Sha256Value logical_digest(const HostTensor& codes, const HostTensor& scale_inv,
     for (std::int64_t begin = 0; begin < cols; begin += kChunk) {
       const std::int64_t end = std::min(begin + kChunk, cols);
       for (std::int64_t col = begin; col < end; ++col) {
-        if (left_in_block == 0) {
+        if (left_in_block == 0 && !mutant("value digest of one scale")) {
           ++scale;
           left_in_block = block_cols;
         }
         --left_in_block;
         const double value = values[std::to_integer<std::size_t>(row_codes[col])] * *scale;
-        chunk[static_cast<std::size_t>(col - begin)] = std::isnan(value) ? kNan : value;
+        chunk[static_cast<std::size_t>(col - begin)] = mutant("value digest loses -0") ? value + 0.0
+                                                       : std::isnan(value)             ? kNan
+                                                                                       : value;
       }
       sha.update(std::as_bytes(std::span(chunk).first(static_cast<std::size_t>(end - begin))));
     }

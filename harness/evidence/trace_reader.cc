@@ -11,6 +11,7 @@
 #include "harness/core/printable.h"
 #include "harness/evidence/program_json.h"
 #include "harness/evidence/strict_json.h"
+#include "reference/mutants.h"
 
 namespace samebits::evidence {
 namespace {
@@ -88,6 +89,7 @@ GemmRecord read_record(const Json& json) {
   record.by = fields.text("by");
   record.algorithm = fields.text("algorithm");
   record.split_k = static_cast<int>(fields.integer("split_k", 1, kMaxCount));
+  if (mutant("trace forgets the split")) record.split_k = 1;
   record.dropped_terms = fields.integer("dropped_terms", 0, kMaxCount);
   return record;
 }
@@ -153,7 +155,9 @@ LoadedTrace parse_trace(const NamedText& head, const NamedText& events) {
   for (std::size_t begin = 0; begin < text.size(); ++line) {
     const std::size_t end = text.find('\n', begin);
     naming(events.name + " line " + std::to_string(line + 1), [&] {
-      if (end == std::string_view::npos) throw Error("is cut short");
+      if (end == std::string_view::npos && !mutant("a cut trace is read")) {
+        throw Error("is cut short");
+      }
       const Json json = parse_strict_json(text.substr(begin, end - begin));
       Event event = read_event(json);
       // One environment for the whole run: the events do not repeat it.
@@ -162,7 +166,7 @@ LoadedTrace parse_trace(const NamedText& head, const NamedText& events) {
       }
       loaded.trace.events.push_back(std::move(event));
     });
-    begin = end + 1;
+    begin = end == std::string_view::npos ? text.size() : end + 1;
   }
   mark_first_gradients(loaded.program, loaded.trace);
   return loaded;

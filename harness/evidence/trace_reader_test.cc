@@ -71,6 +71,17 @@ TEST_F(WrittenTrace, ReadsBackToTheSameBitsProgramAndRecords) {
   EXPECT_EQ(read_trace(folder / "a").environment.at("gpu"), "none");
 }
 
+TEST_F(WrittenTrace, KeepsEveryFieldOfARecord) {
+  GemmRecord& record = result.a.events[0].gemm.emplace();
+  record.by = "a library";
+  record.algorithm = "a kernel";
+  record.split_k = 3;
+  record.dropped_terms = 16;
+  write_traces(temporary.path() / "other", {{"a", {&result.a, &request.program, {}, {}}}});
+  const LoadedTrace loaded = read_trace(temporary.path() / "other" / "a");
+  EXPECT_EQ(loaded.trace.events[0].gemm, result.a.events[0].gemm);
+}
+
 TEST_F(WrittenTrace, ALibrarysRecordsAreOfTheChipThatTheEnvironmentNames) {
   for (Event& event : result.a.events) {
     if (event.gemm) event.gemm->by = "cuBLASLt 130100";

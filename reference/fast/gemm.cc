@@ -9,6 +9,7 @@
 #include "reference/fast/panel.h"
 #include "reference/fast/store.h"
 #include "reference/gemm_check.h"
+#include "reference/mutants.h"
 #include "reference/parallel.h"
 
 namespace samebits::reference::fast {
@@ -23,7 +24,9 @@ constexpr std::int64_t kProductsPerThread = 1 << 20, kOutputsPerThread = 1 << 16
 // The kernels that cut need it, and no other code may run in it.
 class RoundingDownward {
  public:
-  RoundingDownward() { std::fesetround(FE_DOWNWARD); }
+  RoundingDownward() {
+    std::fesetround(mutant("fast: rounds to nearest") ? FE_TONEAREST : FE_DOWNWARD);
+  }
   ~RoundingDownward() { std::fesetround(FE_TONEAREST); }
   RoundingDownward(const RoundingDownward&) = delete;
   RoundingDownward& operator=(const RoundingDownward&) = delete;
@@ -91,7 +94,8 @@ class Tile {
       panels_b_[i].pack(b_, n_ + static_cast<Index>(i) * kernels_.rows, begin, length);
     }
     const int group = spec_.model.products_per_sum;
-    const std::uint32_t mask = ~0U << (23 - spec_.model.result_fraction_bits);
+    const int kept = spec_.model.result_fraction_bits + (mutant("fast: keeps a bit more") ? 1 : 0);
+    const std::uint32_t mask = ~0U << (23 - kept);
     const RoundingDownward guard;
     float* c = c_.data();
     for (const Panel& panel_a : panels_a_) {
@@ -99,7 +103,8 @@ class Tile {
         const PanelGroup lanes = panel_a.group(k);
         float* block = c;
         for (const Panel& panel_b : panels_b_) {
-          kernels_.fused_sums(panel_b.group(k), lanes, std::min(group, length - k),
+          kernels_.fused_sums(panel_b.group(k), lanes,
+                              mutant("fast: stale tail of K") ? group : std::min(group, length - k),
                               spec_.model.aligned_fraction_bits, mask, block);
           block += block_size();
         }
@@ -118,7 +123,8 @@ class Tile {
         a_.granularity == Granularity::k1x128 && b_.granularity == Granularity::k1x128;
     const auto add_block = both_1x128 ? kernels_.add_1x128 : kernels_.add_128x128;
     for (std::size_t i = 0; i < panels_a_.size(); ++i) {
-      const Index m = m_ + static_cast<Index>(i * lanes());
+      const Index m =
+          m_ + static_cast<Index>(mutant("fast: scales of the first panel") ? 0 : i * lanes());
       for (Index lane = 0; lane < lanes_of(i); ++lane) {
         scale_m_[static_cast<std::size_t>(lane)] = block_scale(a_, m + lane, k);
       }
@@ -165,7 +171,7 @@ void redo_what_is_not_finite(const GemmInputs& in, const GemmSpec& spec, Matrix&
   const auto any = [](const std::vector<char>& rows) {
     return std::ranges::find(rows, 1) != rows.end();
   };
-  if (!any(in_a) && !any(in_b)) return;
+  if ((!any(in_a) && !any(in_b)) || mutant("fast: NaN counts as zero")) return;
   const Accumulation accumulation(*in.a, *in.b, spec);
   parallel_for(spec.threads, d.rows(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (Index n = begin; n < end; ++n) {

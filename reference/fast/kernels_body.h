@@ -5,6 +5,7 @@
 #pragma once
 
 #include "reference/fast/kernels.h"
+#include "reference/mutants.h"
 
 namespace samebits::reference::fast {
 namespace {
@@ -52,7 +53,10 @@ void largest_exponents(const PanelGroup& rows, const PanelGroup& lanes, int coun
   }
   std::uint8_t bytes[kRows * kLanes];
   __builtin_memcpy(bytes, largest, sizeof bytes);
-  for (int i = 0; i < kRows * kLanes; ++i) fields[i] = (bytes[i] + 127 - 2 * kExponentOffset) << 23;
+  for (int i = 0; i < kRows * kLanes; ++i) {
+    const int offset = 2 * kExponentOffset - (mutant("fast: exponents are one high") ? 1 : 0);
+    fields[i] = (bytes[i] + 127 - offset) << 23;
+  }
 }
 
 // kCount: the number of products where the compiler knows it, else 0.
@@ -150,7 +154,8 @@ void decode(const std::uint8_t* __restrict codes, std::int64_t count, float* __r
 void flips(const std::uint8_t* __restrict before, const std::uint8_t* __restrict codes,
            std::int64_t count, std::uint32_t* __restrict flips) {
   for (std::int64_t i = 0; i < count; ++i) {
-    flips[i] = static_cast<std::uint32_t>((before[i] ^ codes[i]) & 0x80) << 24;
+    const int flip = mutant("fast: signs of one operand") ? codes[i] : before[i] ^ codes[i];
+    flips[i] = static_cast<std::uint32_t>(flip & 0x80) << 24;
   }
 }
 
@@ -170,12 +175,14 @@ void cast(const float* __restrict x, std::int64_t count, float scale,
   for (std::int64_t i = 0; i < count; ++i) {
     const auto whole = __builtin_bit_cast(std::int32_t, x[i] * scale);
     const std::int32_t magnitude = whole & 0x7fffffff;
-    const std::int32_t binade = clamp(magnitude & kExponent, kMin, kMax & kExponent);
+    const std::int32_t least = mutant("fast: no subnormal step") ? 0x00800000 : kMin;
+    const std::int32_t binade = clamp(magnitude & kExponent, least, kMax & kExponent);
     const std::int32_t aligner = binade + (kDropped << 23);
     const float sum =
         __builtin_bit_cast(float, clamp(magnitude, 0, kMax)) + __builtin_bit_cast(float, aligner);
     const std::int32_t steps = __builtin_bit_cast(std::int32_t, sum) - aligner;
-    const std::int32_t nan = (kExponent - magnitude) >> 31;  // all ones for NaN, else 0
+    const std::int32_t nan =  // all ones for NaN, else 0
+        mutant("fast: NaN becomes the largest code") ? 0 : (kExponent - magnitude) >> 31;
     const std::int32_t sign = (whole >> 24) & 0x80 & ~nan;
     const std::int32_t code = (((binade - kMin) >> kDropped) + steps) | (nan & 0x7f) | sign;
     codes[i] = static_cast<std::uint8_t>(code);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "reference/mutants.h"
+
 namespace samebits::reference::fast {
 namespace {
 
@@ -59,7 +61,9 @@ void Panel::pack(const Quantized& q, Eigen::Index first_row, std::int64_t begin,
     std::uint8_t* const codes = before + width_;
     interleave(q.codes.row(first_row).data() + begin + at, q.codes.cols(), rows, count, width_,
                codes);
-    std::fill_n(codes + count * width_, width_, std::uint8_t{0});
+    if (!mutant("fast: last sign is left over")) {
+      std::fill_n(codes + count * width_, width_, std::uint8_t{0});
+    }
     kernels_->flips(before, codes, (count + 1) * width_, &flips_[flips_at(at)]);
     const auto first = static_cast<std::size_t>(at * width_);
     decode(codes, count * width_, &magnitudes_[first], &exponents_[first]);

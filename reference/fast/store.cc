@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "reference/mutants.h"
+
 namespace samebits::reference::fast {
 namespace {
 
@@ -10,7 +12,8 @@ constexpr std::uint32_t kNan = 0x7fffffff;
 // Rounds to BF16, to nearest even: half of the last place and the last bit are added, and a carry
 // runs into the exponent, up to Inf.
 std::uint32_t to_bf16(std::uint32_t bits) {
-  const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000;
+  const std::uint32_t odd = mutant("fast: BF16 ties up") ? 1 : (bits >> 16) & 1;
+  const std::uint32_t rounded = (bits + 0x7fff + odd) & 0xffff0000;
   return (bits & 0x7fffffff) > 0x7f800000 ? kNan : rounded;
 }
 
@@ -33,7 +36,7 @@ void store(const Epilogue& e, const float* c, const float* bias, std::int64_t co
     if (!e.split_k && e.factor != 1) {
       // fma(f, u, +0): an exact zero is +0, what underflows keeps its sign.
       const bool exact_zero = d[i] == 0 || e.factor == 0;
-      value = exact_zero ? value + 0.0F : value;
+      value = exact_zero && !mutant("fast: no +0 joins the product") ? value + 0.0F : value;
     }
     if constexpr (kAddend == Addend::kToProduct) value = c[i] + value;
     if (e.has_bias) value += bias[i];
